@@ -1,0 +1,180 @@
+"""What holding every live session would take, hour by hour (paper section 4.2)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from figures import axes, style
+from figures.sentence import Sentence, clause, say
+from figures.source import ResultsLike, Row, rows, value_of
+from figures.spec import FigureSpec, Panel
+from figures.units import format_value
+
+
+def _hours(data: list[Row]) -> list[float]:
+    """Hours since the first one, on the clock of the window."""
+    starts = [datetime.fromisoformat(r["hour"]) for r in data]
+    return [(s - starts[0]).total_seconds() / 3600 for s in starts]
+
+
+def _hour_axis(ax: Axes, data: list[Row], hours: list[float]) -> None:
+    """Ticks at midnights where the window spans days, else every few hours of the day."""
+    start = datetime.fromisoformat(data[0]["hour"])
+    span = hours[-1] + 1
+    ax.set_xlim(0, span)
+    if span > 48:
+        days = int(span // 24) + 1
+        every = -(-days // 6)
+        ticks = [d * 24.0 - start.hour for d in range(0, days + 1, every) if 0 <= d * 24 - start.hour <= span]
+        names = [f"{d:%b} {d.day}" for d in (start + timedelta(hours=t) for t in ticks)]
+        ax.set_xlabel("day (tick at midnight)")
+    else:
+        every = max(1, round(span / 6))
+        ticks = [float(h) for h in range(0, int(span) + 1, every)]
+        names = [f"{start + timedelta(hours=t):%H}h" for t in ticks]
+        ax.set_xlabel(f"hour, from {start:%b} {start.day}")
+    ax.set_xticks(ticks, names)
+
+
+def _steps(ax: Axes, results: ResultsLike, field: str) -> list[Row]:
+    data = [r for r in rows(results, "ceiling_by_hour") if r["hour"] and r[field] is not None]
+    if not data:
+        axes.note(ax, "no session is live")
+        return data
+    hours = _hours(data)
+    look = style.series(0 if field == "peak_bytes" else 2)
+    heights = [r[field] for r in data]
+    ax.fill_between(
+        [*hours, hours[-1] + 1],
+        [*heights, heights[-1]],
+        step="post",
+        color=look.colour,
+        alpha=style.BAND,
+        linewidth=0,
+    )
+    ax.plot(
+        [*hours, hours[-1] + 1],
+        [*heights, heights[-1]],
+        drawstyle="steps-post",
+        color=look.colour,
+        linewidth=1.5,
+    )
+    _hour_axis(ax, data, hours)
+    ax.set_ylim(0, (max(heights) or 1) * 1.14)
+    return data
+
+
+def _bytes(ax: Axes, results: ResultsLike) -> None:
+    if not _steps(ax, results, "peak_bytes"):
+        return
+    axes.bytes_axis(ax.yaxis)
+    ax.set_ylabel("KV held")
+    peak, usual = (value_of(results, f"ceiling.{k}") for k in ("hold_all_live_bytes", "time_p50_bytes"))
+    if peak:
+        ax.set_ylim(0, max(ax.get_ylim()[1], peak * 1.14))
+        axes.reference(ax, peak, f"exact peak {format_value(peak, 'bytes')}", place=0.98)
+    # Two names on top of each other say less than one.
+    if usual and (not peak or usual < 0.85 * peak):
+        axes.reference(
+            ax, usual, f"half of the time below {format_value(usual, 'bytes')}", place=0.98, above=False
+        )
+
+
+def _sessions(ax: Axes, results: ResultsLike) -> None:
+    if not _steps(ax, results, "peak_sessions"):
+        return
+    ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.count_axis(ax.yaxis)
+    ax.set_ylabel("live sessions")
+    peak = value_of(results, "ceiling.peak_sessions")
+    if peak:
+        ax.set_ylim(0, max(ax.get_ylim()[1], peak * 1.14))
+        axes.reference(ax, peak, f"peak {format_value(peak, 'sessions')}", place=0.98)
+
+
+def _headline(results: ResultsLike) -> Sentence:
+    return say(
+        results,
+        "Holding every session from its first to its last call would take "
+        "{ceiling.hold_all_live_bytes} of KV at the peak; at most "
+        "{ceiling.peak_sessions|session} live at once.",
+    )
+
+
+def _detail(results: ResultsLike) -> Sentence:
+    found = Sentence()
+    peak, usual = (value_of(results, f"ceiling.{k}") for k in ("hold_all_live_bytes", "time_p50_bytes"))
+    if peak and usual is not None:
+        word = (
+            "The load is steady"
+            if usual >= 0.75 * peak
+            else "The load is peaky"
+            if usual < 0.4 * peak
+            else "The load rises and falls"
+        )
+        found += say(results, f"{word}: half of the time {{ceiling.time_p50_bytes}} would do.")
+    duty = value_of(results, "ceiling.duty_cycle")
+    if duty is not None:
+        word = "mostly idle" if duty < 0.5 else "mostly busy"
+        found += say(
+            results,
+            f"What is held is {word}: a call runs during {{ceiling.duty_cycle}} of the "
+            f"time that "
+            "sessions are resident.",
+        )
+    return found + clause(
+        results, "Counted in bins of an hour, the peak would read {ceiling.hour_bins_bytes}."
+    )
+
+
+FIGURE = FigureSpec(
+    name="fig07b",
+    paper="Section 4.2",
+    question="What would it take to hold every live session?",
+    kind="estimated",
+    tables=("ceiling_by_hour",),
+    keys=(
+        "ceiling.hold_all_live_bytes",
+        "ceiling.peak_sessions",
+        "ceiling.minute_bins_bytes",
+        "ceiling.hour_bins_bytes",
+        "ceiling.time_p50_bytes",
+        "ceiling.time_p95_bytes",
+        "ceiling.time_p99_bytes",
+        "ceiling.duty_cycle",
+        "ceiling.duty_cycle.coverage",
+    ),
+    needs=("ceiling.hold_all_live_bytes", "ceiling.peak_sessions"),
+    subject="what it would take to hold every live session",
+    panels=(
+        Panel(
+            "bytes",
+            "Largest KV held in each hour",
+            "ceiling_by_hour",
+            _bytes,
+            ("ceiling.hold_all_live_bytes",),
+            style.Margins(left=0.175),
+        ),
+        Panel(
+            "sessions",
+            "Most sessions live in each hour",
+            "ceiling_by_hour",
+            _sessions,
+            ("ceiling.peak_sessions",),
+            style.Margins(left=0.175),
+        ),
+    ),
+    headline=_headline,
+    detail=_detail,
+    definition="Hold-all-live: a session keeps its peak KV from its first to its last call in the window, "
+    "ends included. The peak is exact, by a sweep over arrivals and departures.",
+    population="sessions of the window",
+    wording="“Steady” when half of the time needs three quarters of the peak or more, “peaky” when under two "
+    "fifths.",
+    caution="A deliberate upper bound: a session is charged its largest context even before it reached it. "
+    "Sessions cut by the window are held for less time than they live. The peak of bytes and the "
+    "peak of sessions need not fall on the same moment.",
+)

@@ -1,0 +1,206 @@
+"""How many calls rebuild their context under a memory budget, policy by policy (paper figure 11)."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from matplotlib.axes import Axes
+
+from figures import axes, style
+from figures.sentence import Quote, Sentence, lacking, say
+from figures.source import ResultsLike, Row, known, rows, value_of
+from figures.spec import FigureSpec, Panel
+from figures.units import format_value, short_bytes
+
+_POLICIES = {"lru": "LRU", "fnu": "FNU", "mrr": "MRR (int4)", "size_aware": "size-aware", "ttl": "idle cap"}
+_STREAMS = {"busiest-hour": "in the busiest hour", "window": "over the whole window"}
+_OBJECTS = {
+    "session": "one object a session",
+    "session+model": "one a session and model",
+    "session+deployment": "one a session and deployment",
+}
+MOST_PANELS, MOST_POLICIES = 6, 6
+
+
+def _cell(row: Row) -> tuple[str, str, str]:
+    return row["stream"], row["object_key"], row["release"]
+
+
+def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
+    data = [r for r in rows(results, "residency_replay") if _cell(r) == cell]
+    if not data:
+        return axes.note(ax, "nothing was replayed")
+    shares = all(r["budget_share"] for r in data)
+    field = "budget_share" if shares else "budget_bytes"
+    present = dict.fromkeys(r["policy"] for r in data)
+    ordered = [p for p in _POLICIES if p in present] + [p for p in present if p not in _POLICIES]
+    ax.set_xscale("log")
+    for i, policy in enumerate(ordered[:MOST_POLICIES]):
+        points = sorted(
+            (r[field], r["reconstruction_rate"])
+            for r in data
+            if r["policy"] == policy and r["reconstruction_rate"] is not None and r[field]
+        )
+        look = style.series(i)
+        ax.plot(
+            [x for x, _ in points],
+            [y for _, y in points],
+            color=look.colour,
+            linestyle=look.dash,
+            marker=look.marker,
+            label=_POLICIES.get(policy, axes.label(policy)),
+        )
+    floor = data[0]["first_touch_floor"]
+    if floor is not None:
+        axes.reference(ax, floor, f"first touches: {format_value(floor, 'share')}", above=floor < 0.12)
+    _budgets(ax, {r[field]: r["budget_bytes"] for r in data if r[field]}, shares, data[0]["kstar_bytes"])
+    axes.percent_axis(ax.yaxis)
+    ax.set_ylabel("calls that rebuild context")
+    axes.legend(ax, 3)
+    return None
+
+
+def _budgets(ax: Axes, budgets: dict[float, int], shares: bool, kstar: int | None) -> None:
+    """A tick at each budget that was replayed: share of K* and, below it, bytes."""
+    places = sorted(budgets)
+    if len(places) > 8:
+        places = places[:: -(-len(places) // 8)]
+    ax.set_xticks(
+        places,
+        [f"{p * 100:g}%\n{_two_digits(budgets[p])}" if shares else _two_digits(budgets[p]) for p in places],
+        fontsize=7.5,
+    )
+    ax.set_xticks([], minor=True)
+    if len(budgets) == 1:
+        ax.set_xlim(places[0] / 3, places[0] * 3)
+    known_peak = "" if kstar is None else f" (K* = {format_value(kstar, 'bytes')})"
+    ax.set_xlabel(f"budget{known_peak}")
+
+
+def _two_digits(size: int) -> str:
+    """`short_bytes` without the space, for ticks that stand close."""
+    return short_bytes(float(f"{size:.2g}")).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _title(row: Row) -> str:
+    stream = _STREAMS.get(row["stream"], axes.label(row["stream"]))
+    objects = _OBJECTS.get(row["object_key"], axes.label(row["object_key"]))
+    released = "" if row["release"] == "last" else ", never released"
+    return f"{objects[0].upper()}{objects[1:]}{released}, {stream}"
+
+
+def _panels(results: ResultsLike) -> tuple[Panel, ...]:
+    keys = tuple(f"replay.{stream}.{what}.floor" for stream in _STREAMS for what in _OBJECTS)
+    margins = style.Margins(bottom=0.235, top=0.83)
+    if not results.has_table("residency_replay"):
+        return (
+            Panel("replay", "Rate against budget", "residency_replay", lambda ax, r: None, keys, margins),
+        )
+    first: dict[tuple[str, str, str], Row] = {}
+    for row in rows(results, "residency_replay"):
+        first.setdefault(_cell(row), row)
+    found = [
+        Panel(f"p{i}", _title(row), "residency_replay", partial(_panel, cell=cell), (), margins)
+        for i, (cell, row) in enumerate(first.items())
+    ]
+    empty = Panel(
+        "replay",
+        "Rate against budget",
+        "residency_replay",
+        lambda ax, r: axes.note(ax, "nothing was replayed"),
+        (),
+        margins,
+    )
+    return tuple(found[:MOST_PANELS]) or (empty,)
+
+
+def _headline(results: ResultsLike) -> Sentence:
+    for stream in _STREAMS:
+        for objects in _OBJECTS:
+            base = f"replay.{stream}.{objects}"
+            budget = _budget(results, base)
+            if budget and known(results, f"{base}.floor"):
+                return _story(results, base, budget, _STREAMS[stream])
+    keys = [k for k in results.numbers if k.startswith("replay.") and not known(results, k)]
+    return lacking(results, "what a memory budget costs under each policy", tuple(keys[:1]))
+
+
+def _budget(results: ResultsLike, base: str) -> str:
+    """The budget that the sentence speaks of: a tenth of K* if it was replayed, else the first one."""
+    start = f"{base}.lru."
+    names = [k[len(start) :] for k in results.numbers if k.startswith(start) and known(results, k)]
+    names = [name for name in names if re.fullmatch(r"b[\d.]+", name)]
+    return "b10" if "b10" in names else names[0] if names else ""
+
+
+def _story(results: ResultsLike, base: str, budget: str, where: str) -> Sentence:
+    lru, floor = f"{base}.lru.{budget}", f"{base}.floor"
+    spread = value_of(results, lru) - value_of(results, floor)
+    word = (
+        "A better policy helps little here"
+        if spread < 0.05
+        else "Policy decides"
+        if spread >= 0.2
+        else "A better policy helps somewhat"
+    )
+    size = ("a tenth",) if budget == "b10" else (Quote(lru, f"{budget[1:]}%"),)
+    start = Sentence((f"{word}: with ", *size, " of the peak memory, "))
+    rates = f"LRU rebuilds {{{lru}}} of the calls {where}"
+    for policy, name in (("fnu", "knowing the future"), ("mrr", "keeping compressed copies")):
+        if known(results, f"{base}.{policy}.{budget}"):
+            rates += f", {name} {{{base}.{policy}.{budget}}}"
+    tail = say(results, f"{rates}; no policy can avoid {{{floor}}}.")
+    return Sentence((*start.parts, *tail.parts))
+
+
+def _detail(results: ResultsLike) -> Sentence:
+    for stream in _STREAMS:
+        one, local = f"replay.{stream}.session.floor", f"replay.{stream}.session+deployment.floor"
+        if known(results, one, local):
+            low, high = value_of(results, one), value_of(results, local)
+            word = (
+                "Routing sets a floor of its own"
+                if high > 1.5 * low
+                else "Routing raises the floor somewhat"
+                if high > 1.1 * low
+                else "Routing hardly raises the floor"
+            )
+            return say(
+                results,
+                f"{word}: where KV stays on its deployment, {{{local}}} of the calls are "
+                f"first touches instead of {{{one}}}.",
+            )
+    return Sentence()
+
+
+FIGURE = FigureSpec(
+    name="fig11",
+    paper="Fig. 11",
+    question="How many calls rebuild their context under a memory budget?",
+    kind="replayed",
+    tables=("residency_replay",),
+    keys=tuple(
+        f"replay.{stream}.{objects}.{what}"
+        for stream in _STREAMS
+        for objects in _OBJECTS
+        for what in ("floor", "kstar_bytes", "lru.b10", "fnu.b10", "mrr.b10")
+    ),
+    needs=(),
+    subject="what a memory budget costs under each policy",
+    panels=_panels,
+    headline=_headline,
+    detail=_detail,
+    definition="The calls are replayed in order against one pool of memory, starting empty. A call whose "
+    "object is absent rebuilds its whole context. K* is the peak of the pool when nothing is "
+    "evicted; budgets are shares of it. First touches are calls to an object for the first time. "
+    "FNU, furthest next use, drops what is called furthest in the future, which it knows; MRR "
+    "shrinks the least recently used object to an int4 copy before it drops anything.",
+    population="calls with a session id, of the window or of its busiest hour",
+    wording="At a tenth of K*: “helps little” when LRU is within five points of the first touches, “decides” "
+    "from twenty.",
+    caution="Counterfactual: nobody ran these policies. One pool stands for all replicas, which is kinder "
+    "than memory that is split among them. FNU is no bound, as objects differ in size. "
+    "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "
+    "before the stream count as first touches.",
+)

@@ -1,0 +1,137 @@
+"""What a figure file declares: a question, the tables it reads, its panels, and its finding.
+
+A figure is one or several panels. Each panel draws on an `Axes` that it is given: the report shows the
+panels side by side where there is room and below each other on a narrow screen, and
+`FigureSpec.draw` puts them in one Matplotlib figure for a notebook or a paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from figures import style
+from figures.sentence import Sentence, lacking
+from figures.source import ResultsLike, known, value_of, why_of
+
+__all__ = ["FigureSpec", "Kind", "Panel", "Panels"]
+
+#: Measured: counted in the trace. Estimated: tokens turned into bytes by a geometry. Replayed: what a
+#: policy would have done, which nobody observed.
+Kind = Literal["measured", "estimated", "replayed"]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot. `keys`: numbers whose absence explains an absent table (their `why` is shown)."""
+
+    name: str
+    title: str
+    table: str
+    draw: Callable[[Axes, ResultsLike], None]
+    keys: tuple[str, ...] = ()
+    margins: style.Margins = style.MARGINS
+
+    def reason(self, results: ResultsLike) -> str | None:
+        """Why this panel cannot be drawn, or None when it can."""
+        nulls = [key for key in self.keys if not known(results, key)]
+        if results.has_table(self.table):
+            if self.keys and len(nulls) == len(self.keys):
+                return why_of(results, nulls[0])
+            return None
+        if nulls:
+            return why_of(results, nulls[0])
+        return f"the table {self.table} was not made in this run"
+
+    def figure(self, results: ResultsLike) -> Figure:
+        """This panel alone as a Matplotlib figure."""
+        with mpl.rc_context(style.RC):
+            figure = Figure(figsize=style.PANEL_INCHES)
+            axes = figure.add_axes(self.margins.rectangle())
+            self.draw(axes, results)
+        return figure
+
+
+Panels = tuple[Panel, ...] | Callable[[ResultsLike], tuple[Panel, ...]]
+
+
+@dataclass(frozen=True)
+class FigureSpec:
+    """A figure of the report; every text is for the reader of the report."""
+
+    name: str
+    paper: str
+    question: str
+    kind: Kind
+    tables: tuple[str, ...]
+    keys: tuple[str, ...]
+    needs: tuple[str, ...]  # keys that the headline cannot do without
+    subject: str  # what is not known when they are null: "how deep sessions are"
+    panels: Panels
+    headline: Callable[[ResultsLike], Sentence]
+    detail: Callable[[ResultsLike], Sentence]
+    definition: str
+    population: str
+    wording: str  # from which numbers on which word is used
+    caution: str  # where it may be wrong
+    in_summary: bool = True
+
+    def all_panels(self, results: ResultsLike) -> tuple[Panel, ...]:
+        """The panels for this store (some figures have one for each stream that was replayed)."""
+        return self.panels(results) if callable(self.panels) else self.panels
+
+    def lead(self, results: ResultsLike) -> Sentence:
+        """The finding in one sentence, or what is missing."""
+        if not known(results, *self.needs):
+            return lacking(results, self.subject, self.needs)
+        return self.headline(results)
+
+    def finding(self, results: ResultsLike) -> Sentence:
+        """The whole finding; what can be said besides is said even where the headline is missing."""
+        return self.lead(results) + self.detail(results)
+
+    def draw(self, results: ResultsLike) -> Figure:
+        """All panels that can be drawn, side by side in one figure."""
+        panels = [panel for panel in self.all_panels(results) if panel.reason(results) is None]
+        width, height = style.PANEL_INCHES
+        with mpl.rc_context(style.RC):
+            figure = Figure(figsize=(width * max(1, len(panels)), height * 1.1))
+            for position, panel in enumerate(panels):
+                left, bottom, wide, high = panel.margins.rectangle()
+                axes = figure.add_axes(
+                    ((position + left) / len(panels), bottom / 1.1, wide / len(panels), high / 1.1)
+                )
+                axes.set_title(panel.title)
+                panel.draw(axes, results)
+        return figure
+
+    def certainty(self, results: ResultsLike) -> str:
+        """How sure the numbers of this figure are."""
+        bounded = [
+            results.numbers[k]
+            for k in self.keys
+            if known(results, k) and results.numbers[k].lo is not None and results.numbers[k].hi is not None
+        ]
+        if bounded:
+            return f"Intervals stand behind the numbers; {bounded[0].method}."
+        if not any(known(results, key) for key in self.keys):
+            return ""
+        return {
+            "measured": "Exact count over the trace; no sampling, so no interval.",
+            "estimated": "Exact count over the trace, times an assumed number of KV bytes a token.",
+            "replayed": "Exact replay of the observed calls; no interval was asked for.",
+        }[self.kind]
+
+    def sizes(self, results: ResultsLike) -> list[tuple[str, int | None]]:
+        """Population and n as the store gives them for the keys of this figure, without repeats."""
+        found: dict[tuple[str, int | None], None] = {}
+        for key in self.keys:
+            if value_of(results, key) is not None:
+                number = results.numbers[key]
+                found[(number.population, number.n)] = None
+        return list(found)

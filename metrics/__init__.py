@@ -1,0 +1,1 @@
+"""First floor: one file a metric. `metrics.core` holds what they stand on, `metrics.engines` who runs them."""

@@ -1,0 +1,1 @@
+"""What every metric stands on: the engine interface, the derived tables, quantiles, sweeps, the store."""

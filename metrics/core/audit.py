@@ -1,0 +1,98 @@
+"""The audit: every input row is used, or excluded for a stated reason (DEFINITIONS 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from metrics.core.ingest import Ingested
+from metrics.core.metric import Finding, Findings, Number
+from metrics.core.trace import Trace
+from telemetry.adapter import DefectLog
+from telemetry.schema import DEFECTS, FLAGS
+
+__all__ = ["NUMBERS", "Audit", "audit"]
+
+NUMBERS: tuple[Number, ...] = (
+    Number("audit.rows_read", "rows", "records of the input"),
+    Number("audit.rows_used", "rows", "records that became calls of the window"),
+    *(Number(f"audit.rows_excluded.{reason}", "rows", meaning) for reason, meaning in DEFECTS.items()),
+    *(Number(f"audit.flags.{flag}", "rows", meaning) for flag, meaning in FLAGS.items()),
+)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What became of each row of the input, for one window.
+
+    `examples` are places only (file number, row, column), since values can hold identifiers.
+    `flags` count used rows of the window, but for `clock_reversal` and `bad_optional`, which the
+    adapter counts over the whole input.
+    """
+
+    read: int
+    used: int
+    excluded: dict[str, int]
+    flags: dict[str, int]
+    examples: dict[str, list[str]]
+    files: int
+
+    def findings(self) -> Findings:
+        """The audit as published numbers."""
+        values = {"audit.rows_read": self.read, "audit.rows_used": self.used}
+        values |= {f"audit.rows_excluded.{reason}": n for reason, n in self.excluded.items()}
+        values |= {f"audit.flags.{flag}": n for flag, n in self.flags.items()}
+        return Findings({key: Finding(value, self.read) for key, value in values.items()})
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of audit.json."""
+        return {
+            "rows_read": self.read, "rows_used": self.used, "rows_excluded": self.excluded, "flags": self.flags,
+            "examples": self.examples, "reasons": DEFECTS, "flag_meanings": FLAGS, "files": self.files,
+        }
+
+
+# Rows that are equal in every column tie in time and session, so only ties need a second look.
+_TIED = """
+    select usable.* from usable join (
+        select session, t_us from steps where gap_us = 0 group by session, t_us
+    ) as ties on usable.t_us = ties.t_us
+    join (select session, session_id from (
+        select steps.session as session, calls.session_id as session_id from steps
+        join calls on steps.pos = calls.pos where steps.gap_us = 0) as s group by session, session_id) as ids
+    on ids.session = ties.session and ids.session_id = usable.session_id
+    where call_id is null"""
+
+
+def audit(trace: Trace, ingested: Ingested, log: DefectLog, files: int) -> Audit:
+    """Account for every row; an identity that does not hold is our fault and stops the run."""
+    used = trace.profile.calls
+    excluded = {reason: ingested.defects.get(reason, 0) for reason in DEFECTS}
+    excluded["outside_window"] = ingested.usable - used
+    if ingested.rows != used + sum(excluded.values()):
+        raise RuntimeError(f"the audit does not add up: {ingested.rows} read, {used} used, {excluded}")
+    profile = trace.profile
+    flags = {
+        "cached_exceeds_context": profile.clipped,
+        "unsessioned": profile.calls - profile.sessioned,
+        "out_of_order": trace.row("select count(*) as n from steps where misplaced")["n"],
+        "failed": profile.failed,
+        "clock_reversal": log.flags.get("clock_reversal", 0),
+        "zero_context": profile.zero_context,
+        "duplicate_suspected": _suspected(trace),
+        "bad_optional": log.flags.get("bad_optional", 0),
+    }
+    return Audit(ingested.rows, used, excluded, flags, dict(sorted(log.places.items())), files)
+
+
+def _suspected(trace: Trace) -> int:
+    """Rows without a call id that repeat an earlier one in every column, sessioned or not."""
+    same = ("session_id, t_us, context_tokens, cached_tokens, output_tokens, model, turn_id, user_initiated, region, "
+            "deployment, duration_us, parent_session_id, failed")
+    inside = trace.window.condition()
+    suspected = 0
+    for relation in (_TIED, "select * from usable where session_id is null and call_id is null"):
+        suspected += trace.row(
+            f"select coalesce(cast(sum(n - 1) as bigint), 0) as n from (select count(*) as n "
+            f"from ({relation}) as r where {inside} group by {same}) as groups")["n"]
+    return suspected

@@ -1,0 +1,87 @@
+"""The small interface behind which an engine runs the metrics.
+
+SQL is written once, in the subset that the engines share; what differs between them stands in
+`Dialect`, one method a difference. Integers only: floating-point sums differ from run to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+__all__ = ["Dialect", "Engine", "rows_as_values", "scratch"]
+
+
+class Dialect(Protocol):
+    """The few functions that engines spell differently. All take and return SQL text."""
+
+    name: str
+
+    def div(self, numerator: str, denominator: str | int) -> str:
+        """Integer division of a number >= 0 by a number > 0."""
+
+    def hash64(self, expression: str) -> str:
+        """A 64-bit hash, for finding candidates only: equal values have equal hashes."""
+
+    def explode(self, expression: str) -> str:
+        """One row an element of a list, in a select list."""
+
+    def element(self, expression: str, index: str) -> str:
+        """The element of a list at an index counted from 1; null at index 0 or beyond the end."""
+
+    def length(self, expression: str) -> str:
+        """The number of elements of a list; null for a null list."""
+
+
+class Engine(Protocol):
+    """Runs SQL over named tables.
+
+    Names are ours, never taken from telemetry; values from telemetry travel as data.
+    """
+
+    dialect: Dialect
+
+    def load(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], columns: str = "*") -> None:
+        """Make table `name` of Arrow batches, streamed; `columns` is its select list.
+
+        Raises whatever the generator raises, unchanged.
+        """
+
+    def create(self, name: str, query: str) -> None:
+        """Materialise a query as a table; an older table of that name is replaced."""
+
+    def view(self, name: str, query: str) -> None:
+        """Name a query without running it."""
+
+    def drop(self, name: str) -> None:
+        """Forget a table or a view and free its space."""
+
+    def fetch(self, query: str) -> pa.Table:
+        """The result of a query; small, or one replay stream."""
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """The result of a query as Python values."""
+
+    def row(self, query: str) -> dict[str, Any]:
+        """The only row of a query's result."""
+
+    def close(self) -> None:
+        """Give up the engine and its scratch space."""
+
+
+@contextmanager
+def scratch(engine: Engine, name: str, query: str) -> Iterator[str]:
+    """A table for the length of a block."""
+    engine.create(name, query)
+    try:
+        yield name
+    finally:
+        engine.drop(name)
+
+
+def rows_as_values(rows: Iterable[tuple[int, ...]]) -> str:
+    """Rows of integers as the body of a SQL VALUES clause."""
+    return ", ".join(f"({', '.join(str(int(value)) for value in row)})" for row in rows)

@@ -1,0 +1,128 @@
+"""Exact nearest-rank quantiles of integers, by refining buckets; the same on every engine.
+
+The quantile at p is the smallest value whose cumulative weight reaches p of the total. A first
+query counts coarse buckets; each following one looks only inside the buckets that hold a wanted
+rank, until a bucket is one value wide. Nothing is sorted and nothing grows with the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from metrics.core.engine import Engine, rows_as_values
+
+__all__ = ["Quantiles", "quantiles", "rank_of"]
+
+_FAN_OUT_BITS = 14
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Quantiles of one group: its total weight and the value at each p."""
+
+    total: int
+    values: Mapping[Fraction, int]
+
+    def __getitem__(self, p: str) -> int:
+        """The value at p, written as a decimal: `quantiles["0.99"]`."""
+        return self.values[Fraction(p)]
+
+
+def rank_of(p: Fraction, total: int) -> int:
+    """The nearest rank: the smallest integer >= p * total, at least 1."""
+    return max(-(-(p.numerator * total) // p.denominator), 1)
+
+
+@dataclass
+class _Search:
+    """Where one wanted rank has been narrowed to: a bucket, and the weight below it."""
+
+    group: int
+    p: Fraction
+    rank: int
+    bucket: int = 0
+    below: int = 0
+
+
+def quantiles(engine: Engine, relation: str, value: str, probabilities: Sequence[str], *, group: str = "0",
+              weight: str = "1") -> dict[int, Quantiles]:
+    """Quantiles of `value` for each integer `group` of a relation.
+
+    Parameters
+    ----------
+    relation : str
+        A table name or a parenthesised query.
+    value, group, weight : str
+        Integer expressions over it; value >= 0 (rows with a null value, or without a weight
+        above 0, are left out).
+    probabilities : sequence of str
+        Decimals such as "0.5"; exact, not floats.
+
+    Returns
+    -------
+    dict
+        Group -> Quantiles; a group without weight is absent.
+    """
+    source = (f"(select {group} as grp, {value} as val, {weight} as wgt from {relation} as src "
+              f"where {value} is not null and {weight} > 0)")
+    groups = engine.rows(
+        f"select grp, cast(sum(wgt) as bigint) as total, min(val) as lowest, max(val) as highest "
+        f"from {source} as s group by grp"
+    )
+    if not groups:
+        return {}
+    if min(row["lowest"] for row in groups) < 0:
+        raise ValueError(f"quantiles are of values >= 0, {value} is not")
+    points = [Fraction(p) for p in probabilities]
+    searches = [_Search(row["grp"], p, rank_of(p, row["total"])) for row in groups for p in points]
+    shift = _first_shift(max(row["highest"] for row in groups))
+    parent = None
+    while True:
+        _narrow(engine, source, searches, shift, parent)
+        if shift == 0:
+            break
+        parent, shift = shift, max(shift - _FAN_OUT_BITS, 0)
+    found: dict[int, dict[Fraction, int]] = {}
+    for search in searches:
+        found.setdefault(search.group, {})[search.p] = search.bucket
+    return {row["grp"]: Quantiles(row["total"], found[row["grp"]]) for row in groups}
+
+
+def _first_shift(highest: int) -> int:
+    bits = max(int(highest).bit_length(), 1)
+    return max(-(-bits // _FAN_OUT_BITS) - 1, 0) * _FAN_OUT_BITS
+
+
+def _narrow(engine: Engine, source: str, searches: list[_Search], shift: int, parent: int | None) -> None:
+    """Find, for every search, the bucket of width 2^shift that holds its rank."""
+    counted: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for row in _count(engine, source, searches, shift, parent):
+        within = 0 if parent is None else row["bucket"] >> (parent - shift)
+        counted.setdefault((row["grp"], within), []).append((row["bucket"], row["weight"]))
+    for buckets in counted.values():
+        buckets.sort()
+    for search in searches:
+        below = search.below
+        for bucket, weight in counted[(search.group, 0 if parent is None else search.bucket)]:
+            if below + weight >= search.rank:
+                search.bucket, search.below = bucket, below
+                break
+            below += weight
+
+
+def _count(engine: Engine, source: str, searches: list[_Search], shift: int,
+           parent: int | None) -> list[dict[str, Any]]:
+    div = engine.dialect.div
+    bucket = div("s.val", 1 << shift)
+    wanted = ""
+    if parent is not None:
+        keys = sorted({(search.group, search.bucket) for search in searches})
+        wanted = (f"join (values {rows_as_values(keys)}) as wanted(grp, bucket) "
+                  f"on s.grp = wanted.grp and {div('s.val', 1 << parent)} = wanted.bucket")
+    return engine.rows(
+        f"select s.grp as grp, {bucket} as bucket, cast(sum(s.wgt) as bigint) as weight "
+        f"from {source} as s {wanted} group by s.grp, {bucket}"
+    )

@@ -1,0 +1,118 @@
+"""The derived tables that every metric reads: `calls`, `steps`, `sessions`, of one window.
+
+`calls` is every used call. `steps` is every sessioned call with its neighbours in the session: the
+only expensive pass, one sort by session and time. `sessions` is one row a session. All columns
+are integers; a session is known by the position of its first call, so no identifier goes further.
+"""
+
+from __future__ import annotations
+
+from metrics.core.clock import Window
+from metrics.core.engine import Engine
+
+__all__ = ["TRANSITION", "TRANSITIONS", "derive_calls", "derive_steps"]
+
+#: Codes of `steps.transition`, in order of precedence (DEFINITIONS 2, transition_reuse).
+TRANSITIONS = {
+    0: "first_call",
+    1: "unknown_model",
+    2: "model_switch",
+    3: "same_deployment",
+    4: "cross_deployment",
+    5: "cross_region",
+    6: "unknown",
+}
+
+_CALLS = """
+    select usable.pos as pos, session_id, t_us, context_tokens as x,
+           case when cached_tokens > context_tokens then context_tokens else cached_tokens end as c,
+           output_tokens as o, cached_tokens > context_tokens as clipped,
+           turn_id, user_initiated, duration_us, failed, prefix_keys, block_size,
+           models.model_no as model_no, places.region_no as region_no, places.place_no as place_no
+    from usable
+    join models on usable.model is not distinct from models.model
+    join places on usable.region is not distinct from places.region
+               and usable.deployment is not distinct from places.deployment
+    where {inside}"""
+
+#: SQL for the code of the move from a call's predecessor (the `previous_*` columns) to the call.
+TRANSITION = """cast(case
+               when previous_us is null then 0
+               when model_no = 0 or previous_model_no = 0 then 1
+               when model_no <> previous_model_no then 2
+               when place_no = previous_place_no then 3
+               when region_no <> previous_region_no then 5
+               when place_no <> previous_place_no then 4
+               else 6 end as smallint)"""
+
+# A call opens a turn iff user_initiated says so, else iff its turn id is new in its session.
+_OPENS = {
+    "flag": "user_initiated",
+    "turn": """coalesce(user_initiated, case when turn_id is not null then
+               row_number() over (partition by session_id, turn_id order by t_us, pos) = 1 end)""",
+}
+
+_STEPS = """
+    select session, call_index, pos, t_us, x, c, o, duration_us, model_no, region_no, place_no, opens,
+           case when x > 0 then {reuse} end as r_ppb,
+           t_us - previous_us as gap_us,
+           busy_until_us - previous_us as busy_us,
+           previous_x, previous_model_no, next_model_no, misplaced,
+           {transition} as transition
+    from (
+        select first_value(pos) over w as session,
+               cast(row_number() over w as integer) as call_index,
+               pos, t_us, x, c, o, duration_us, model_no, region_no, place_no, {opens} as opens,
+               lag(t_us) over w as previous_us,
+               lag(x) over w as previous_x,
+               lag(model_no) over w as previous_model_no,
+               lead(model_no) over w as next_model_no,
+               lag(region_no) over w as previous_region_no,
+               lag(place_no) over w as previous_place_no,
+               lag(pos) over w > pos as misplaced,
+               {busy} as busy_until_us
+        from calls where session_id is not null
+        window w as (partition by session_id order by t_us, pos)
+    ) as neighbours"""
+
+# When the engine falls idle after the preceding calls; unknown where the preceding call's end is.
+_BUSY = """case when lag(duration_us) over w is not null then max(t_us + duration_us) over (
+               partition by session_id order by t_us, pos
+               rows between unbounded preceding and 1 preceding) end"""
+
+_SESSIONS = """
+    select session, cast(count(*) as bigint) as calls, min(t_us) as first_us, max(t_us) as last_us,
+           max(x) as peak_x,
+           cast(sum(x) as bigint) as sum_x,
+           cast(sum(case when c is not null then x else 0 end) as bigint) as sum_x_reported,
+           cast(sum(c) as bigint) as sum_c,
+           cast(sum(case when x < previous_x then 1 else 0 end) as bigint) as reductions,
+           cast(sum(duration_us) as bigint) as sum_duration_us,
+           cast(count(*) - count(duration_us) as bigint) as durations_missing,
+           cast(sum(case when busy_us < gap_us then busy_us else gap_us end) as bigint) as busy_us
+    from steps group by session"""
+
+
+def derive_calls(engine: Engine, window: Window) -> None:
+    """Make the view `calls` for one window."""
+    engine.view("calls", _CALLS.format(inside=window.condition()))
+
+
+def derive_steps(engine: Engine, *, turn_ids_decide: bool, durations: bool) -> None:
+    """Make `steps` and `sessions` from `calls`.
+
+    Parameters
+    ----------
+    turn_ids_decide : bool
+        Some call has a turn id but no user_initiated flag, so that turns must be ordered.
+    durations : bool
+        Some call has a duration.
+    """
+    reuse = engine.dialect.div("c * 1000000000", "x")
+    engine.create("steps", _STEPS.format(
+        reuse=reuse,
+        transition=TRANSITION,
+        opens=_OPENS["turn" if turn_ids_decide else "flag"],
+        busy=_BUSY if durations else "cast(null as bigint)",
+    ))
+    engine.create("sessions", _SESSIONS)

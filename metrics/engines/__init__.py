@@ -1,0 +1,1 @@
+"""Who runs the SQL of the metrics."""

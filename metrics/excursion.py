@@ -1,0 +1,111 @@
+"""Does Spine reuse survive an excursion to other models? (paper 3.4.4, Eq. 4, Fig. 5)
+
+For each Spine call after the session's first, k is the number of non-Spine calls since the
+preceding Spine call. Beyond the paper, the mean is split by the time since the preceding Spine
+call and by the move of placement from it, since both differ with k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from metrics.core.metric import Column, Findings, Metric, Number, TableSpec, ratio
+from metrics.core.steps import TRANSITION, TRANSITIONS
+from metrics.core.trace import Trace
+
+LENGTHS = ("0", "1", "2", "3+")
+GAP_BANDS = ((10_000_000, "below 10 s"), (60_000_000, "10 s to 1 min"), (300_000_000, "1 to 5 min"),
+             (3_600_000_000, "5 min to 1 h"))
+LAST_BAND = "1 h and more"
+
+REUSE = TableSpec("excursion_reuse", "one excursion length, in all or in one band of a split", (
+    Column("split", pa.string(), "all; gap = time since the preceding Spine call; placement = move from it"),
+    Column("band", pa.string(), "which part of the split"),
+    Column("excursion", pa.string(), "non-Spine calls since the preceding Spine call: 0, 1, 2, 3+"),
+    Column("calls", pa.int64(), "Spine calls that report cached tokens"),
+    Column("mean_reuse", pa.float64(), "mean of cached / context tokens over these calls"),
+))
+
+# Only calls at the border of a run of Spine calls can end or begin an excursion; within a run the
+# preceding Spine call is the predecessor itself (k = 0), and its columns are there already.
+_SPINE = """
+    select session, call_index, t_us, model_no, region_no, place_no, r_ppb, gap_us, transition,
+           coalesce(previous_model_no in ({spine}), false) as follows,
+           coalesce(next_model_no in ({spine}), false) as leads
+    from steps where model_no in ({spine})"""
+_RETURNS = """
+    select call_index - previous_index - 1 as k, t_us - previous_us as gap_us, r_ppb, {transition} as transition
+    from (
+        select call_index, t_us, model_no, region_no, place_no, r_ppb, follows,
+               lag(call_index) over w as previous_index, lag(t_us) over w as previous_us,
+               lag(model_no) over w as previous_model_no, lag(region_no) over w as previous_region_no,
+               lag(place_no) over w as previous_place_no
+        from ({spine}) as s where not follows or not leads
+        window w as (partition by session order by call_index)
+    ) as borders where not follows and previous_index is not null"""
+_GROUPED = """
+    select case when k > 3 then 3 else k end as k, {band} as band, transition,
+           count(*) as calls, cast(sum(r_ppb) as bigint) as reuse
+    from (select 0 as k, gap_us, r_ppb, transition from ({spine}) as s where follows
+          union all {returns}) as e
+    where r_ppb is not null group by 1, 2, 3"""
+
+
+def compute(trace: Trace, found: Findings) -> None:
+    numbers = [row["model_no"] for row in trace.rows("select model_no from models where conservative = 'spine'")]
+    if not numbers:
+        found.missing("no model of the trace is of class spine", *(number.key for number in METRIC.numbers))
+        return
+    spine = _SPINE.format(spine=", ".join(str(number) for number in sorted(numbers)))
+    band = "case " + " ".join(f"when gap_us < {edge} then {place}" for place, (edge, _) in enumerate(GAP_BANDS))
+    groups = trace.rows(_GROUPED.format(
+        band=f"{band} else {len(GAP_BANDS)} end", spine=spine,
+        returns=_RETURNS.format(transition=TRANSITION, spine=spine),
+    ))
+    for k, length in enumerate(LENGTHS):
+        calls, mean = _mean(row for row in groups if row["k"] == k)
+        found.set(_key(length), mean, calls, why=f"no Spine call follows an excursion of {length} calls")
+    found.table(REUSE, _table(groups))
+
+
+def _key(length: str) -> str:
+    return f"excursion.reuse_{length.replace('+', 'plus')}"
+
+
+def _mean(rows: Iterable[dict[str, Any]]) -> tuple[int, float | None]:
+    rows = list(rows)
+    calls = sum(row["calls"] for row in rows)
+    return calls, ratio(sum(row["reuse"] for row in rows), calls * 10**9)
+
+
+def _table(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    names = [*(name for _, name in GAP_BANDS), LAST_BAND]
+    splits = [("all", "all", groups)]
+    splits += [("gap", name, [row for row in groups if row["band"] == place]) for place, name in enumerate(names)]
+    splits += [("placement", name, [row for row in groups if row["transition"] == code])
+               for code, name in TRANSITIONS.items() if name != "first_call"]
+    table = []
+    for split, band, rows in splits:
+        for k, length in enumerate(LENGTHS):
+            calls, mean = _mean(row for row in rows if row["k"] == k)
+            if calls:
+                table.append({"split": split, "band": band, "excursion": length, "calls": calls,
+                              "mean_reuse": mean})
+    return table
+
+
+METRIC = Metric(
+    name="excursion",
+    question="Does reuse survive an excursion to other models?",
+    population="Spine calls (conservative mapping) after the session's first Spine call, with reported cached "
+               "tokens and a context above 0",
+    source="paper 3.4.4, Eq. 4",
+    needs=("sessioned", "model", "cached"),
+    numbers=tuple(Number(_key(length), "share", f"mean reuse of Spine calls after {length} non-Spine calls, to 10^-9")
+                  for length in LENGTHS),
+    tables=(REUSE,),
+    compute=compute,
+)

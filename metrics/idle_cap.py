@@ -1,0 +1,124 @@
+"""What reclaiming KV after an idle cap saves, and what it costs (paper 5.1, Fig. 10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from metrics.core.clock import DAY_US, HOUR_US, MINUTE_US
+from metrics.core.engine import scratch
+from metrics.core.metric import Column, Findings, Metric, Number, TableSpec, ratio
+from metrics.core.sweep import moves_of, peak
+from metrics.core.trace import Trace
+
+TABLE = TableSpec("idle_cap", "one idle cap", (
+    Column("theta", pa.string(), "the cap; inf = never reclaimed"),
+    Column("theta_s", pa.float64(), "the cap in seconds; null = infinite"),
+    Column("ceiling_bytes", pa.int64(), "most bytes held at once; the last run of a session ends with its last call"),
+    Column("trailing_ceiling_bytes", pa.int64(), "the same when it ends one cap after it; null where infinite"),
+    Column("runs", pa.int64(), "runs of calls without a gap above the cap"),
+    Column("reconstruction", pa.float64(), "runs / calls: share of calls that find no KV"),
+    Column("added_points", pa.float64(), "reconstruction minus that of the infinite cap, in percentage points"),
+    Column("added_intra_points", pa.float64(), "of it, at gaps within a turn"),
+    Column("added_inter_points", pa.float64(), "of it, at gaps between turns"),
+    Column("inter_share_of_reclaimed", pa.float64(), "gaps between turns / classified gaps above the cap"),
+    Column("duty_cycle", pa.float64(), "engine time / resident time, over sessions whose durations are all known"),
+))
+
+_LONG_GAPS = """
+    select t_us, t_us - gap_us as previous_us, gap_us, opens, peak_x, durations_missing,
+           case when steps.busy_us < gap_us then steps.busy_us else gap_us end as busy_us
+    from steps join sessions on steps.session = sessions.session
+    where gap_us > {shortest}"""
+_LIVES = "(select first_us as start_us, last_us + {trailing} as end_us, peak_x as tokens from sessions)"
+# A long gap ends one run, a cap after its last call, and starts the next.
+_BREAKS = """
+    select t_us, peak_x as up, 0 as down, 1 as came, 0 as went from long_gaps where gap_us > {theta}
+    union all
+    select previous_us + {theta} as t_us, 0 as up, peak_x as down, 0 as came, 1 as went
+    from long_gaps where gap_us > {theta}"""
+_RECLAIMED = """
+    select count(*) as gaps, count(case when opens then 1 end) as inter,
+           count(case when not opens then 1 end) as intra,
+           cast(coalesce(sum(case when durations_missing = 0 then gap_us - {theta} end), 0) as bigint) as resident_us,
+           cast(coalesce(sum(case when durations_missing = 0 and busy_us > {theta} then busy_us - {theta} end), 0)
+                as bigint) as busy_us
+    from long_gaps where gap_us > {theta}"""
+_TOTALS = """
+    select count(*) as sessions, cast(sum(calls) as bigint) as calls,
+           cast(sum(case when durations_missing = 0 then last_us - first_us end) as bigint) as resident_us,
+           cast(sum(case when durations_missing = 0 then busy_us end) as bigint) as busy_us
+    from sessions"""
+
+
+#: The caps in microseconds; None never reclaims.
+CAPS: dict[str, int | None] = {
+    "1m": MINUTE_US, "5m": 5 * MINUTE_US, "15m": 15 * MINUTE_US, "1h": HOUR_US, "6h": 6 * HOUR_US,
+    "1d": DAY_US, "inf": None,
+}
+
+
+def compute(trace: Trace, found: Findings) -> None:
+    shortest = min(theta for theta in CAPS.values() if theta is not None)
+    totals = trace.row(_TOTALS)
+    table = []
+    with scratch(trace.engine, "long_gaps", _LONG_GAPS.format(shortest=shortest)):
+        hold_all = _ceiling(trace, None, trailing=False)
+        for name, theta in CAPS.items():
+            row = {"theta": name, **_sweep(trace, theta, totals, hold_all)}
+            table.append(row)
+            found.set(f"idle_cap.{name}.reconstruction", row["reconstruction"], totals["calls"])
+            found.set(f"idle_cap.{name}.ceiling_bytes", row["ceiling_bytes"], totals["sessions"])
+            found.set(f"idle_cap.{name}.reduction", ratio(hold_all, row["ceiling_bytes"]), totals["sessions"],
+                      why="every context is empty")
+    found.table(TABLE, table)
+
+
+def _ceiling(trace: Trace, theta_us: int | None, *, trailing: bool) -> int:
+    moves = moves_of(_LIVES.format(trailing=theta_us if trailing and theta_us else 0))
+    if theta_us is not None:
+        moves += " union all " + _BREAKS.format(theta=theta_us)
+    return peak(trace.engine, moves).tokens * trace.settings.beta
+
+
+def _sweep(trace: Trace, theta: int | None, totals: dict[str, int], hold_all: int) -> dict[str, Any]:
+    calls = totals["calls"]
+    none = {"gaps": 0, "inter": 0, "intra": 0, "resident_us": 0, "busy_us": 0}
+    cut = none if theta is None else trace.row(_RECLAIMED.format(theta=theta))
+    turns = trace.lacks("turn") is None
+    runs = totals["sessions"] + cut["gaps"]
+    return {
+        "theta_s": None if theta is None else theta / 1e6,
+        "ceiling_bytes": hold_all if theta is None else _ceiling(trace, theta, trailing=False),
+        "trailing_ceiling_bytes": None if theta is None else _ceiling(trace, theta, trailing=True),
+        "runs": runs, "reconstruction": ratio(runs, calls), "added_points": ratio(100 * cut["gaps"], calls),
+        "added_intra_points": ratio(100 * cut["intra"], calls) if turns else None,
+        "added_inter_points": ratio(100 * cut["inter"], calls) if turns else None,
+        "inter_share_of_reclaimed": ratio(cut["inter"], cut["inter"] + cut["intra"]) if turns else None,
+        "duty_cycle": None if totals["resident_us"] is None or totals["busy_us"] is None else ratio(
+            totals["busy_us"] - cut["busy_us"], totals["resident_us"] - cut["resident_us"]),
+    }
+
+
+def _declared(name: str) -> tuple[Number, ...]:
+    cap = "without an idle cap" if name == "inf" else f"with an idle cap of {name}"
+    return (
+        Number(f"idle_cap.{name}.reconstruction", "share", f"runs / calls {cap}: calls that find no KV"),
+        Number(f"idle_cap.{name}.ceiling_bytes", "bytes", f"most bytes held at once {cap}, sessions at their working "
+               "set, exact event sweep"),
+        Number(f"idle_cap.{name}.reduction", "ratio", f"hold-all-live ceiling / ceiling {cap}"),
+    )
+
+
+METRIC = Metric(
+    name="idle_cap",
+    question="What does reclaiming idle KV save, and what does it cost?",
+    population="calls with a session id",
+    source="paper 5.1",
+    kind="estimated",
+    needs=("sessioned",),
+    numbers=tuple(number for name in CAPS for number in _declared(name)),
+    tables=(TABLE,),
+    compute=compute,
+)

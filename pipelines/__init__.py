@@ -1,0 +1,1 @@
+"""Top floor: what a user runs."""

@@ -1,0 +1,192 @@
+"""The command line of `characterize`, parsed and checked."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from metrics.core.clock import Clock, Window, find_zone, parse_duration, parse_window
+from metrics.core.geometry import GEOMETRIES, Geometry, find_geometry
+from pipelines.config import Config, load_config
+from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
+from replay.residency.policy import find_policy, policies
+from replay.residency.stream import Release
+from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
+from replay.residency.study import Plan
+from telemetry.adapter import Adapter, Arrivals, ReadOptions, adapters, find_adapter
+from telemetry.errors import UsageError, shorten
+
+__all__ = ["Options", "parse"]
+
+_EPILOG = """\
+exit codes: 0 done, 2 usage, 3 input or data, 1 our fault
+
+examples:
+  kvcensus characterize sample_data --format calls --out report
+  kvcensus characterize logs/*.parquet --format calls --config export.toml --split 1d --out july
+  kvcensus characterize traces --format weka --arrivals poisson:0.05:1 --out coding
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Usage errors become UsageError, so that every message leaves by one door."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}. See {self.prog} --help.")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user asked for, checked.
+
+    Attributes
+    ----------
+    command : str
+        The command that gives the same numbers, with INPUT and OUT in place of paths.
+    """
+
+    inputs: tuple[str, ...]
+    adapter: Adapter
+    out: Path
+    name: str
+    window: Window | None
+    split_us: int | None
+    clock: Clock
+    config: Config
+    read: ReadOptions
+    plan: Plan
+    geometry: Geometry
+    work: Path | None
+    threads: int | None
+    memory_limit: str | None
+    names: bool
+    strict: bool
+    command: str
+
+
+def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Options:
+    """Parse and check a command line.
+
+    Raises
+    ------
+    UsageError
+        An unknown option or name, a value that does not parse, options that exclude each other.
+    """
+    given = _parser(prog).parse_args(argv)
+    adapter = find_adapter(given.format)
+    config = load_config(given.config)
+    clock = Clock(find_zone(given.tz))
+    if given.window is not None and given.split is not None:
+        raise UsageError("--window and --split exclude each other: choose one range, or a report for each.")
+    arrivals = None if given.arrivals is None else _arrivals(given.arrivals)
+    if adapter.needs_arrivals and arrivals is None:
+        raise UsageError(f"sessions of the format {adapter.name} have no place in time. Place them with "
+                         "--arrivals poisson:RATE[:SEED], RATE in sessions a second.")
+    if arrivals is not None and not adapter.needs_arrivals:
+        raise UsageError(f"--arrivals: the format {adapter.name} has arrivals of its own.")
+    return Options(
+        inputs=tuple(given.inputs), adapter=adapter, out=given.out, name=given.name or f"{adapter.name} trace",
+        window=None if given.window is None else parse_window(given.window, clock.zone),
+        split_us=None if given.split is None else parse_duration(given.split),
+        clock=clock, config=config,
+        read=ReadOptions(config.columns, config.timestamp, config.context_excludes_cached, arrivals),
+        plan=_plan(given), geometry=find_geometry(given.geometry), work=_work(given.work, given.out),
+        threads=given.threads, memory_limit=_memory(given.memory_limit), names=given.names, strict=given.strict,
+        command=_command(given),
+    )
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = _Parser(prog=prog, description="From a call log of LLM serving to a report on its KV cache.",
+                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="files, folders or globs of one format")
+    formats = ", ".join(f"{a.name} ({a.description})" for a in adapters().values())
+    parser.add_argument("--format", required=True, help=f"source format: {formats}")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="where results and report go")
+    parser.add_argument("--name", help="title of the report")
+    parser.add_argument("--window", metavar="START/END", help="only calls in this range, ISO-8601, END not included")
+    parser.add_argument("--split", metavar="1d", help="one report a window of this length, and an index")
+    parser.add_argument("--tz", default="UTC", help="time zone of days and hours (default UTC)")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML: column names, timestamps, model classes")
+    parser.add_argument("--arrivals", metavar="poisson:RATE[:SEED]",
+                        help="synthetic arrivals for formats without: RATE sessions a second")
+    parser.add_argument("--stream", choices=STREAMS, default="busiest-hour", help="what is replayed")
+    parser.add_argument("--key", default=",".join(OBJECT_KEYS), metavar="K,...",
+                        help=f"what a KV object belongs to: {', '.join(OBJECT_KEYS)} (default: all)")
+    parser.add_argument("--budgets", default=",".join(b.label for b in DEFAULT_BUDGETS), metavar="B,...",
+                        help="memory budgets: shares of K* or sizes, such as 10%%,4.7TB")
+    known = policies()
+    parser.add_argument("--policies", default=",".join(known), metavar="P,...",
+                        help=f"residency policies: {', '.join(known)} (default: all)")
+    parser.add_argument("--release", choices=("last", "never"), default="last",
+                        help="whether an object leaves after its last access (default: last)")
+    parser.add_argument("--geometry", default="llama-2-70b", metavar="G",
+                        help=f"KV geometry: {', '.join(GEOMETRIES)}, or bytes a token")
+    parser.add_argument("--work", type=Path, metavar="DIR",
+                        help="private folder for scratch and replay streams (default: a temporary one)")
+    parser.add_argument("--threads", type=_threads, metavar="N", help="cores to use (default: all)")
+    parser.add_argument("--memory-limit", metavar="8GB", help="memory of the engine; the rest is spilled to disk")
+    parser.add_argument("--names", action="store_true", help="publish model and deployment names instead of labels")
+    parser.add_argument("--strict", action="store_true", help="make any bad row an error")
+    return parser
+
+
+def _plan(given: argparse.Namespace) -> Plan:
+    release: Release = given.release
+    names = _list("--policies", given.policies)
+    for name in names:
+        find_policy(name)
+    return Plan(given.stream, check_keys(_list("--key", given.key)), names,
+                parse_budgets(_list("--budgets", given.budgets)), release)
+
+
+def _list(option: str, text: str) -> tuple[str, ...]:
+    parts = tuple(part.strip() for part in text.split(","))
+    if not all(parts) or len(set(parts)) < len(parts):
+        raise UsageError(f"{option} {shorten(text)!r}: name each once, separated by commas.")
+    return parts
+
+
+def _threads(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of threads (1 to 9999)")
+    return int(text)
+
+
+def _memory(text: str | None) -> str | None:
+    if text is not None and not re.fullmatch(r"[1-9][0-9]{0,8}(\.[0-9]{1,3})? ?(MB|GB|TB|MiB|GiB|TiB)", text):
+        raise UsageError(f"--memory-limit {shorten(text)!r}: write a size such as 8GB (MB, GB, TB, MiB, GiB, TiB).")
+    return text
+
+
+def _arrivals(text: str) -> Arrivals:
+    match = re.fullmatch(r"poisson:([0-9]{1,9}(?:\.[0-9]{1,9})?)(?::([0-9]{1,18}))?", text)
+    if match is None or float(match[1]) == 0:
+        raise UsageError(f"--arrivals {shorten(text)!r}: write poisson:RATE[:SEED], RATE sessions a second above 0.")
+    return Arrivals(float(match[1]), int(match[2] or 0))
+
+
+def _work(work: Path | None, out: Path) -> Path | None:
+    """The work folder holds identifiers, so it must not lie in what is published."""
+    if work is not None and (work.resolve() == out.resolve() or out.resolve() in work.resolve().parents):
+        raise UsageError(f"--work {work} lies inside --out {out}, but it holds identifiers. Choose another place.")
+    return work
+
+
+def _command(given: argparse.Namespace) -> str:
+    """The options that decide the numbers; paths are left out, as they can hold identifiers."""
+    words = ["kvcensus", "characterize", "INPUT", "--format", given.format, "--out", "OUT"]
+    for option, default in (("window", None), ("split", None), ("tz", "UTC"), ("arrivals", None),
+                            ("stream", None), ("key", None), ("budgets", None), ("policies", None),
+                            ("release", None), ("geometry", None)):
+        value = getattr(given, option)
+        if value != default:
+            words += [f"--{option}", value]
+    words += ["--config", "CONFIG"] if given.config is not None else []
+    words += ["--names"] if given.names else []
+    return shlex.join(words)

@@ -1,0 +1,62 @@
+"""Progress on stderr: one line that moves on a terminal, plain lines otherwise."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+import pyarrow as pa
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """Stages of a run, with the time each took.
+
+    Attributes
+    ----------
+    seconds : dict
+        Stage -> seconds, summed over windows.
+    """
+
+    _REFRESH_S = 0.2
+
+    def __init__(self, stages: int, stream: TextIO | None = None) -> None:
+        self._stream = stream if stream is not None else sys.stderr
+        self._moves = self._stream.isatty()
+        self._stages = stages
+        self._done = 0
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str, detail: str = "") -> Iterator[None]:
+        """A stage of the run."""
+        title = f"{name} {detail}".rstrip()
+        self._show(title, "...", final=not self._moves)
+        began = time.perf_counter()
+        yield
+        took = time.perf_counter() - began
+        self._done += 1
+        self.seconds[name] = self.seconds.get(name, 0.0) + took
+        if self._moves:
+            self._show(title, f"{took:.1f} s", final=True)
+
+    def counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches, while the number of rows is shown."""
+        rows, shown = 0, time.perf_counter()
+        for batch in batches:
+            rows += batch.num_rows
+            if self._moves and time.perf_counter() - shown > self._REFRESH_S:
+                shown = time.perf_counter()
+                self._show("reading", f"{rows:,} rows", final=False)
+            yield batch
+
+    def _show(self, title: str, state: str, *, final: bool) -> None:
+        width = 20
+        filled = min(width, width * self._done // max(self._stages, 1))
+        bar = f"[{'#' * filled}{'.' * (width - filled)}] " if self._moves else ""
+        start, end = ("\r\x1b[2K", "\n" if final else "") if self._moves else ("", "\n")
+        print(f"{start}{bar}{title} {state}", end=end, file=self._stream, flush=True)

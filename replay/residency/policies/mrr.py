@@ -1,0 +1,143 @@
+"""Mixed-resolution residency: what if pressure first lowers the precision of what is cold?
+
+Rule, while over the budget: (1) demote the least recently used fp16 object, other than the accessed
+one, to a copy of q times its size; (2) else discard the least recently used copy other than the
+accessed one's; (3) else demote the accessed object; (4) else discard it. Recency is last access,
+unchanged by demotion. A call to a copy is a hit: the copy goes, the object re-enters at its new size.
+
+Source: "Understanding KV Residency in Production-Scale Agentic LLM Workloads", arXiv:2610.22863,
+5.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replay.residency.compiled import compiled
+from replay.residency.policy import Outcome, Policy, Replay
+from replay.residency.stream import UNITS, Stream
+
+__all__ = ["POLICIES", "mixed_resolution"]
+
+LAST, TOKENS = 0, 1
+"""Columns of a node: position of an object's last access, its tokens there."""
+
+INT4 = 32
+"""Size of an int4 copy of a token, in units: q = 32/128, scales not counted."""
+
+
+@compiled
+def _mrr(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArray[np.int64],
+         object_count: int, budget: int, release_last: bool, missed: NDArray[np.bool_],
+         copy_units: int) -> tuple[int, int]:
+    """Misses and missed tokens, in O(n); a copy takes `copy_units` units a token.
+
+    Two positions in the stream describe the cache, as one does for LRU. A demotion takes the fp16
+    object with the oldest last access, so every copy's last access is older than every fp16
+    object's, and later accesses only add newer ones. An object is thus fp16 iff its last access
+    lies at or after `whole_from`, else a copy iff at or after `copy_from`, else absent; both
+    positions only move forward. Step 2 is reached only when no other fp16 object is left, step 3
+    only when no copy is, so the four steps are four loops, each run once.
+    """
+    n = len(objects)
+    gone = n if release_last else n + 1
+    node = np.full((object_count, 2), -1, np.int64)
+    saved = UNITS - copy_units
+    whole_from = 0
+    copy_from = 0
+    resident = 0
+    misses = 0
+    missed_tokens = 0
+    for i in range(n):
+        item = objects[i]
+        before = node[item, LAST]
+        # Arithmetic on truth values instead of branches, as in LRU.
+        miss = before < copy_from
+        misses += miss
+        missed_tokens += tokens[i] * miss
+        if missed.size:
+            missed[i] = miss
+        held = (not miss) * copy_units + (before >= whole_from) * saved
+        resident += tokens[i] * UNITS - node[item, TOKENS] * held
+        node[item, LAST] = i
+        node[item, TOKENS] = tokens[i]
+        while resident > budget and whole_from < i:
+            live = (next_use[whole_from] > i) & (next_use[whole_from] < gone)
+            resident -= tokens[whole_from] * saved * live
+            whole_from += 1
+        while resident > budget and copy_from < i:
+            live = (next_use[copy_from] > i) & (next_use[copy_from] < gone)
+            resident -= tokens[copy_from] * copy_units * live
+            copy_from += 1
+        if resident > budget:
+            resident = tokens[i] * copy_units
+            whole_from = i + 1
+        if resident > budget:
+            resident = 0
+            copy_from = i + 1
+        if release_last and next_use[i] == n:
+            if whole_from <= i:
+                resident -= tokens[i] * UNITS
+            elif copy_from <= i:
+                resident -= tokens[i] * copy_units
+    return misses, missed_tokens
+
+
+def kernel(copy_units: int) -> Replay:
+    """MRR, compiled, with q = copy_units / 128. See `replay.residency.policy.Replay`."""
+    def run(stream: Stream, budget_units: int, release_last: bool, missed: NDArray[np.bool_]) -> Outcome:
+        return Outcome(*_mrr(stream.objects, stream.tokens, stream.next_use, stream.object_count,
+                             budget_units, release_last, missed, copy_units))
+    return run
+
+
+def reference(copy_units: int) -> Replay:
+    """MRR, plainly: who is whole and who is a copy as (last use, tokens) by object, and the four steps."""
+    def run(stream: Stream, budget_units: int, release_last: bool, missed: NDArray[np.bool_]) -> Outcome:
+        whole: dict[int, tuple[int, int]] = {}
+        copies: dict[int, tuple[int, int]] = {}
+
+        def resident() -> int:
+            return (sum(tokens * UNITS for _, tokens in whole.values())
+                    + sum(tokens * copy_units for _, tokens in copies.values()))
+
+        def relieve(accessed: int) -> None:
+            other_whole = [item for item in whole if item != accessed]
+            other_copies = [item for item in copies if item != accessed]
+            if other_whole:
+                oldest = min(other_whole, key=lambda item: whole[item])
+                copies[oldest] = whole.pop(oldest)
+            elif other_copies:
+                del copies[min(other_copies, key=lambda item: copies[item])]
+            elif accessed in whole:
+                copies[accessed] = whole.pop(accessed)
+            else:
+                del copies[accessed]
+
+        misses = missed_tokens = 0
+        for i in range(stream.calls):
+            item, tokens = int(stream.objects[i]), int(stream.tokens[i])
+            if item not in whole and item not in copies:
+                misses += 1
+                missed_tokens += tokens
+                missed[i : i + 1] = True
+            copies.pop(item, None)
+            whole[item] = (i, tokens)
+            while resident() > budget_units:
+                relieve(item)
+            if release_last and stream.next_use[i] == stream.calls:
+                whole.pop(item, None)
+                copies.pop(item, None)
+        return Outcome(misses, missed_tokens)
+    return run
+
+
+def mixed_resolution(name: str, description: str, copy_units: int) -> Policy:
+    """MRR with copies of q = copy_units / 128, for a file that declares another q."""
+    return Policy(name, description, clairvoyant=False, kernel=kernel(copy_units),
+                  reference=reference(copy_units))
+
+
+POLICIES = (mixed_resolution("mrr", "demote the least recently used to an int4 copy, then discard copies",
+                             copy_units=INT4),)

@@ -1,0 +1,129 @@
+"""The residency study of one window: policies x budgets x object keys over one stream (paper 5.2 to 5.5).
+
+Everything it publishes is a counterfactual of the observed calls: what a policy would have missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from metrics.core.metric import Column, Findings, Number, TableSpec, ratio
+from replay.residency.budgets import Budget
+from replay.residency.policy import find_policy
+from replay.residency.replay import Cell, replay
+from replay.residency.stream import Release
+from replay.residency.stream_file import StreamFile
+
+__all__ = ["Plan", "declared", "study"]
+
+TABLE = TableSpec("residency_replay", "one policy under one budget", (
+    Column("stream", pa.string(), "busiest-hour: the clock hour with most sessioned calls; window: all of them"),
+    Column("object_key", pa.string(), "what one KV object belongs to"),
+    Column("release", pa.string(), "last: an object leaves after its last access in the stream; never: it does not"),
+    Column("policy", pa.string(), "what is done when the budget is exceeded"),
+    Column("budget_share", pa.float64(), "budget as a share of K*; null for a budget in bytes"),
+    Column("budget_bytes", pa.int64(), "budget in bytes"),
+    Column("calls", pa.int64(), "calls of the stream"),
+    Column("misses", pa.int64(), "calls whose KV object is absent"),
+    Column("reconstruction_rate", pa.float64(), "misses / calls (Eq. 7)"),
+    Column("missed_tokens", pa.int64(), "context tokens of the missed calls, to be prefilled again"),
+    Column("missed_token_share", pa.float64(), "missed_tokens / context tokens of all calls of the stream"),
+    Column("first_touch_floor", pa.float64(), "distinct objects / calls: the rate of any policy at K*"),
+    Column("kstar_bytes", pa.int64(), "K*: most bytes held at once when nothing is evicted"),
+    Column("objects", pa.int64(), "distinct KV objects of the stream"),
+))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is replayed.
+
+    Attributes
+    ----------
+    stream : str
+        `busiest-hour` or `window`.
+    keys, policies : tuple of str
+    budgets : tuple of Budget
+    release : {"last", "never"}
+    """
+
+    stream: str
+    keys: tuple[str, ...]
+    policies: tuple[str, ...]
+    budgets: tuple[Budget, ...]
+    release: Release
+
+    def prefix(self, key: str) -> str:
+        """`replay.<stream>.<object_key>`, and `.never` under the release mode that is no default."""
+        return f"replay.{self.stream}.{key}" + ("" if self.release == "last" else f".{self.release}")
+
+
+def study(plan: Plan, stream: StreamFile | None, beta: int, threads: int, why: str = "") -> Findings:
+    """Replay every cell of the plan.
+
+    Parameters
+    ----------
+    stream : StreamFile or None
+        None when there is no sessioned call, with the reason in `why`.
+    beta : int
+        KV bytes a token.
+    """
+    found = Findings()
+    if stream is None:
+        found.missing(why, *(number.key for number in declared(plan)))
+        return found
+    table = []
+    for key in plan.keys:
+        cells = replay(stream.stream(key), plan.policies, plan.budgets, plan.release, beta=beta, threads=threads)
+        _summary(found, plan.prefix(key), cells[0])
+        for cell in cells:
+            found.set(f"{plan.prefix(key)}.{cell.policy}.{cell.budget.key}", cell.reconstruction_rate, cell.calls)
+            table.append(_row(plan, key, cell))
+    found.set(f"replay.{plan.stream}.unknown_deployment_share",
+              ratio(stream.unknown_deployment, stream.calls), stream.calls)
+    found.table(TABLE, table)
+    return found
+
+
+def _summary(found: Findings, prefix: str, cell: Cell) -> None:
+    found.set(f"{prefix}.floor", cell.floor, cell.calls)
+    found.set(f"{prefix}.kstar_bytes", cell.kstar_bytes, cell.calls)
+    found.set(f"{prefix}.calls", cell.calls, cell.calls)
+    found.set(f"{prefix}.objects", cell.objects, cell.calls)
+
+
+def _row(plan: Plan, key: str, cell: Cell) -> dict[str, object]:
+    share = cell.budget.share
+    return {
+        "stream": plan.stream, "object_key": key, "release": plan.release, "policy": cell.policy,
+        "budget_share": None if share is None else float(share), "budget_bytes": cell.budget_bytes,
+        "calls": cell.calls, "misses": cell.misses, "reconstruction_rate": cell.reconstruction_rate,
+        "missed_tokens": cell.missed_tokens, "missed_token_share": cell.missed_token_share,
+        "first_touch_floor": cell.floor, "kstar_bytes": cell.kstar_bytes, "objects": cell.objects,
+    }
+
+
+def declared(plan: Plan) -> tuple[Number, ...]:
+    """Every number that the study of a plan publishes."""
+    return tuple(_declared(plan))
+
+
+def _declared(plan: Plan) -> Iterable[Number]:
+    population = f"calls with a session id in the stream {plan.stream}"
+    yield Number(f"replay.{plan.stream}.unknown_deployment_share", "share", "calls of unknown deployment, which have a "
+                 "KV object of their own under session+deployment / calls", population)
+    for key in plan.keys:
+        prefix, of = plan.prefix(key), f"objects by {key}, release={plan.release}"
+        yield Number(f"{prefix}.floor", "share", f"distinct objects / calls, {of}", population)
+        yield Number(f"{prefix}.kstar_bytes", "bytes", f"K*: most bytes held at once without eviction, {of}", population)
+        yield Number(f"{prefix}.calls", "calls", "calls of the stream", population)
+        yield Number(f"{prefix}.objects", "objects", f"distinct KV objects, {of}", population)
+        for policy in plan.policies:
+            about = find_policy(policy).description
+            for budget in plan.budgets:
+                at = f"{budget.label} of K*" if budget.share is not None else budget.label
+                yield Number(f"{prefix}.{policy}.{budget.key}", "share",
+                             f"misses / calls of {policy} ({about}) at {at}, {of}", population)

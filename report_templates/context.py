@@ -1,0 +1,261 @@
+"""What the templates are given, apart from figures: title, warnings, audit, numbers, how it was made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from figures.sentence import Sentence, anchor, clause
+from figures.source import NumberLike, ResultsLike
+from figures.units import clean, format_value
+
+__all__ = ["audit_view", "glance", "heading", "made_by", "number_groups", "warnings"]
+
+MOST_NUMBERS: Final = 3_000
+_MOST_TEXT: Final = 20_000
+
+_GROUPS: Final = {
+    "trace": "The trace",
+    "turns": "Turns",
+    "depth": "Depth",
+    "context": "Context",
+    "class_share": "Model classes: shares",
+    "class": "Model classes: transitions",
+    "excursion": "Excursions",
+    "reuse": "Reuse",
+    "working_set": "Working sets",
+    "ceiling": "Holding every live session",
+    "gap": "Gaps",
+    "placement": "Placement",
+    "transition": "Reuse by transition",
+    "idle_cap": "Idle cap",
+    "prefix": "Prefixes",
+    "events": "Events",
+    "replay": "Residency replay",
+    "audit": "Rows accounted for",
+}
+
+
+# --- head of the page --------------------------------------------------------------------------
+
+
+def heading(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Name of the trace and its window, in words."""
+    window = _mapping(manifest.get("window"))
+    start, end, zone = (
+        _moment(window.get("start")),
+        _moment(window.get("end")),
+        clean(window.get("tz") or ""),
+    )
+    span = f"{start} to {end}" if start and end else ""
+    return {
+        "name": clean(manifest.get("name") or "unnamed trace"),
+        "window": clean(window.get("name") or ""),
+        "span": f"{span} ({zone})" if span and zone else span,
+    }
+
+
+def _moment(value: object) -> str:
+    """An ISO moment as people write it; anything else as it is."""
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        return clean(value or "")
+    return f"{moment:%Y-%m-%d %H:%M:%S}".removesuffix(":00")
+
+
+def glance(results: ResultsLike) -> Sentence:
+    """The size of the window in a sentence."""
+    found = (
+        clause(
+            results, "The window holds {trace.calls|call} in {trace.sessions|session} over {trace.span_s}."
+        )
+        or clause(results, "The window holds {trace.calls|call} in {trace.sessions|session}.")
+        or clause(results, "The window holds {trace.calls|call}.")
+    )
+    return found + clause(
+        results,
+        "Sessions cut by its edges: {trace.sessions_cut_left} at the start, "
+        "{trace.sessions_cut_right} at the end.",
+    )
+
+
+def warnings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a reader must know before believing a number: (kind, text)."""
+    found = [("Note", text) for text in _texts(manifest.get("notes"))]
+    found += [("Label", text) for text in _texts(manifest.get("labels"))]
+    return found + [("Derived", text) for text in _texts(manifest.get("derived"))]
+
+
+def _texts(value: object) -> list[str]:
+    """Notes, labels and derived columns come as a text, a list or a mapping."""
+    if not value:
+        return []
+    if isinstance(value, Mapping):
+        return [f"{clean(k)}: {clean(v, 400)}" for k, v in sorted(value.items())]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [clean(v, 400) for v in value]
+    return [clean(value, 400)]
+
+
+# --- audit -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """A reason or a flag, how often, and what it means."""
+
+    name: str
+    count: str
+    meaning: str
+    examples: tuple[str, ...] = ()
+
+
+def audit_view(audit: Mapping[str, Any]) -> dict[str, Any]:
+    """Every row of the input: used or set aside and why; and what was kept but flagged."""
+    excluded, flags = _mapping(audit.get("rows_excluded")), _mapping(audit.get("flags"))
+    reasons, meanings = _mapping(audit.get("reasons")), _mapping(audit.get("flag_meanings"))
+    examples = _mapping(audit.get("examples"))
+    read, used = audit.get("rows_read"), audit.get("rows_used")
+    return {
+        "known": read is not None and used is not None,
+        "read": format_rows(read),
+        "used": format_rows(used),
+        "files": format_rows(audit.get("files")),
+        "set_aside": format_rows(sum(excluded.values())),
+        "adds_up": read is not None and used is not None and read == used + sum(excluded.values()),
+        "excluded": [
+            AuditRow(
+                clean(name),
+                format_rows(count),
+                clean(reasons.get(name, ""), 300),
+                tuple(clean(e) for e in list(examples.get(name, ()))[:3]),
+            )
+            for name, count in sorted(excluded.items())
+        ],
+        "flags": [
+            AuditRow(clean(name), format_rows(count), clean(meanings.get(name, ""), 300))
+            for name, count in sorted(flags.items())
+        ],
+    }
+
+
+def format_rows(count: Any) -> str:
+    """Rows are never rounded: they must add up before the reader's eyes."""
+    return f"{count:,}" if isinstance(count, int) else format_value(count, "count")
+
+
+# --- all numbers -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NumberRow:
+    """One line of the table of all numbers."""
+
+    key: str
+    anchor: str
+    text: str
+    exact: str
+    interval: str
+    unit: str
+    population: str
+    n: str
+    method: str
+    why: str
+
+
+def number_groups(
+    results: ResultsLike, first: Sequence[str]
+) -> tuple[list[tuple[str, list[NumberRow]]], int]:
+    """The numbers by subject, and how many were left out (never one of `first`, which sentences name)."""
+    keys = sorted(results.numbers)
+    if len(keys) > MOST_NUMBERS:
+        wanted = set(first)
+        keys = sorted(
+            [*(k for k in keys if k in wanted), *(k for k in keys if k not in wanted)][:MOST_NUMBERS]
+        )
+    groups: dict[str, list[NumberRow]] = {}
+    for key in keys:
+        prefix = key.split(".", 1)[0]
+        groups.setdefault(_GROUPS.get(prefix, clean(prefix)), []).append(_row(key, results.numbers[key]))
+    order = {name: i for i, name in enumerate(_GROUPS.values())}
+    return sorted(groups.items(), key=lambda g: (order.get(g[0], len(order)), g[0])), len(
+        results.numbers
+    ) - len(keys)
+
+
+def _row(key: str, number: NumberLike) -> NumberRow:
+    missing = number.value is None
+    interval = ""
+    if number.lo is not None and number.hi is not None:
+        interval = f"{format_value(number.lo, number.unit)} to {format_value(number.hi, number.unit)}"
+    text = format_value(number.value, number.unit)
+    exact = "" if missing or _exact(number.value) == text else _exact(number.value)
+    return NumberRow(
+        clean(key, 160),
+        anchor(key),
+        text,
+        exact,
+        interval,
+        clean(number.unit),
+        clean(number.population, 200),
+        "" if number.n is None else f"{number.n:,}",
+        clean(number.method, 400),
+        clean(number.why or "no reason was recorded", 400) if missing else "",
+    )
+
+
+def _exact(value: Any) -> str:
+    """All digits of a value, in groups where it is whole."""
+    if isinstance(value, float) and value.is_integer():
+        return f"{int(value):,}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else clean(value)
+
+
+# --- how it was made ---------------------------------------------------------------------------
+
+
+def made_by(results: ResultsLike) -> dict[str, Any]:
+    """Input, configuration, versions and the commands that give the same numbers again."""
+    manifest = results.manifest
+    commands = dict.fromkeys(_block(n.command) for n in results.numbers.values() if n.command)
+    source = _mapping(manifest.get("input"))
+    facts = {
+        "Input": ", ".join(
+            clean(text)
+            for text in (
+                source.get("format") and f"format {source['format']}",
+                source.get("files") and f"{source['files']} files",
+                source.get("bytes") is not None and format_value(source.get("bytes"), "bytes"),
+            )
+            if text
+        ),
+        "SHA-256 of the input": clean(source.get("sha256") or ""),
+        "Started": clean(manifest.get("started") or ""),
+        "Took": format_value(manifest["wall_s"], "s") if manifest.get("wall_s") is not None else "",
+        "kvcensus": clean(manifest.get("kvcensus_version") or ""),
+        "Versions": ", ".join(
+            f"{clean(k)} {clean(v)}" for k, v in sorted(_mapping(manifest.get("versions")).items())
+        ),
+    }
+    return {
+        "facts": {k: v for k, v in facts.items() if v},
+        "commands": list(commands)[:5],
+        "configuration": _block(
+            json.dumps(
+                manifest.get("configuration") or {}, indent=2, sort_keys=True, ensure_ascii=False, default=str
+            )
+        ),
+    }
+
+
+def _block(text: str) -> str:
+    """Text of several lines, each made harmless."""
+    return "\n".join(clean(line, 400) for line in text[:_MOST_TEXT].split("\n"))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,153 @@
+"""A results store as one self-contained HTML page: inline SVG and CSS, no script, no request to a network.
+
+`render_report(results)` gives the report of one window, `render_index(title, windows)` a page with a
+line for each of several. The same store gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from figures.registry import all_figures
+from figures.sentence import Value, clause
+from figures.source import ResultsLike
+from figures.spec import FigureSpec
+from figures.svg import to_svg
+from figures.units import clean
+from report_templates import context, tables
+
+__all__ = ["render_index", "render_report"]
+
+#: Keys of the index, with their column head; a key that a window lacks reads "not known".
+INDEX_COLUMNS = (
+    ("trace.calls", "Calls"),
+    ("trace.sessions", "Sessions"),
+    ("depth.p50", "Depth, median"),
+    ("depth.p99", "Depth, deepest hundredth"),
+    ("reuse.aggregate", "Reuse"),
+    ("gap.p50_s", "Gap, median"),
+    ("working_set.p90_gib", "KV of a session, largest tenth"),
+    ("ceiling.hold_all_live_bytes", "Hold all live"),
+    ("idle_cap.1h.ceiling_bytes", "With a cap of 1 h"),
+    ("replay.busiest-hour.session.lru.b10", "LRU rebuilds at a tenth of K*"),
+)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _style() -> Markup:
+    """The style sheet. It is ours, so it goes in as it is."""
+    return Markup((Path(__file__).parent / "style.css").read_text(encoding="utf-8"))
+
+
+def render_report(results: ResultsLike) -> str:
+    """The report of one window as an HTML page."""
+    figures = [_figure(spec, results) for spec in all_figures()]
+    head = context.heading(results.manifest)
+    glance = context.glance(results)
+    named = [
+        part.key
+        for sentence in (glance, *(f["finding"] for f in figures))
+        for part in sentence.parts
+        if not isinstance(part, str)
+    ]
+    groups, left_out = context.number_groups(results, named)
+    summary = [f for f in figures if f["spec"].in_summary]
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            style=_style(),
+            title=f"{head['name']}: KV-cache residency",
+            head=head,
+            glance=glance,
+            figures=figures,
+            found=[f for f in summary if not f["lead"].missing],
+            not_found=[f for f in figures if f["lead"].missing],
+            warnings=context.warnings(results.manifest),
+            audit=context.audit_view(results.audit),
+            groups=groups,
+            left_out=left_out,
+            total=len(results.numbers),
+            made=context.made_by(results),
+        )
+    )
+
+
+def _figure(spec: FigureSpec, results: ResultsLike) -> dict[str, Any]:
+    """One figure: its finding, its panels as SVG or the reason why not, its tables."""
+    finding = spec.finding(results)
+    panels: list[dict[str, Any]] = []
+    reasons: dict[str, list[str]] = {}
+    for panel in spec.all_panels(results):
+        reason = panel.reason(results)
+        if reason is not None:
+            reasons.setdefault(clean(reason, 300), []).append(panel.title)
+            continue
+        svg = to_svg(
+            panel.figure(results),
+            f"{spec.name}-{panel.name}",
+            f"{spec.question} {panel.title}",
+            finding.plain(),
+        )
+        panels.append({"title": panel.title, "svg": Markup(svg)})  # serialised XML: escaped there
+    sizes = [(clean(population, 200), "" if n is None else f"{n:,}") for population, n in spec.sizes(results)]
+    return {
+        "spec": spec,
+        "lead": spec.lead(results),
+        "finding": finding,
+        "panels": panels,
+        "reasons": reasons,
+        "certainty": clean(spec.certainty(results), 400),
+        "sizes": sizes[:4],
+        "tables": [tables.view(results, name) for name in spec.tables if results.has_table(name)],
+    }
+
+
+def render_index(title: str, windows: Sequence[tuple[str, str, ResultsLike]]) -> str:
+    """A page with one line a window: `windows` are (label, address of its report, its results)."""
+    lines = []
+    for label, href, results in windows:
+        parts = urlsplit(href)
+        if parts.scheme or parts.netloc or href.startswith(("/", "\\")):
+            raise ValueError(
+                f"the report of window {clean(label)!r} must be a relative address, not {clean(href)!r}"
+            )
+        lines.append(
+            {
+                "label": clean(label),
+                "href": href,
+                "cells": [_cell(results, key) for key, _ in INDEX_COLUMNS],
+                "warnings": len(context.warnings(results.manifest)),
+            }
+        )
+    return (
+        _environment()
+        .get_template("index.html.j2")
+        .render(
+            style=_style(), title=clean(title, 200), columns=[name for _, name in INDEX_COLUMNS], lines=lines
+        )
+    )
+
+
+def _cell(results: ResultsLike, key: str) -> Value | None:
+    """The number of `key` as it would stand in a sentence."""
+    found = [part for part in clause(results, f"{{{key}}}").parts if isinstance(part, Value)]
+    return found[0] if found else None

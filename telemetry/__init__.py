@@ -1,0 +1,1 @@
+"""Ground floor: the call schema, one adapter a source format, the audit of every row."""

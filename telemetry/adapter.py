@@ -1,0 +1,189 @@
+"""What an adapter is: a source format, read as Arrow batches of the canonical schema.
+
+An adapter is one file in `telemetry/adapters/`; it declares an `ADAPTER` and is found by its
+name. It never holds a whole input in memory and never drops a record: a record that cannot be
+used is yielded with its `defect`, so that the audit accounts for each one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from telemetry.errors import InputError, UsageError, shorten
+
+__all__ = ["Adapter", "Arrivals", "DefectLog", "ReadOptions", "Source", "TimestampRule", "adapters",
+           "find_adapter"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of the input.
+
+    Attributes
+    ----------
+    rank : int
+        Position in the lexicographic order of the input's files, from 0.
+    path : Path
+        Where it lies.
+    name : str
+        How messages call it: relative to what the user typed.
+    repeats : str or None
+        Name of an earlier file with the same bytes; the records of this one are duplicates.
+    partition : mapping of str to str
+        Columns that the folder names of a Hive-partitioned tree carry (`day=2026-01-01`).
+    """
+
+    rank: int
+    path: Path
+    name: str
+    repeats: str | None = None
+    partition: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TimestampRule:
+    """How the timestamps of an export are to be read; nothing about them is guessed.
+
+    `unit` (s, ms, us, ns) is needed for numbers. `zone` (an IANA name) is needed for text and
+    for timestamps without an offset. `epoch_us` is added to numbers that do not count from 1970
+    and switches the plausibility check off.
+    """
+
+    unit: str | None = None
+    zone: str | None = None
+    epoch_us: int | None = None
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Synthetic arrivals for sessions without a place in time: Poisson, sessions a second."""
+
+    rate: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a user declares about an input.
+
+    Attributes
+    ----------
+    columns : mapping of str to str
+        Canonical name -> the name in the user's export; a name not listed stands for itself.
+    timestamp : TimestampRule
+    context_excludes_cached : bool
+        True when the export's context column counts only the tokens not found in the cache.
+    arrivals : Arrivals or None
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    timestamp: TimestampRule = field(default_factory=TimestampRule)
+    context_excludes_cached: bool = False
+    arrivals: Arrivals | None = None
+
+
+class DefectLog:
+    """Collects what was wrong with records: a few examples a kind, or an error when `strict`.
+
+    Counts of defects come from the `defect` column; counts of flags that only an adapter can
+    see (`bad_optional`, `clock_reversal`) are added here.
+
+    Attributes
+    ----------
+    examples : dict
+        Reason -> where and what, for the user's terminal only: names of files and values can
+        hold identifiers.
+    places : dict
+        The same as may be published: file number, row and column.
+    flags : dict
+        Flag -> records.
+    """
+
+    EXAMPLES = 3
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self.examples: dict[str, list[str]] = {}
+        self.places: dict[str, list[str]] = {}
+        self.flags: dict[str, int] = {}
+
+    def note(self, reason: str, source: Source, row: int, column: str, value: object) -> None:
+        """Record one bad record; raises InputError when strict."""
+        where = f"{source.name}, row {row}, column {column}: {reason} ({shorten(value)!r})"
+        if self.strict:
+            raise InputError(f"{where}. Mend the record, or run without --strict to set such rows aside.")
+        seen = self.examples.setdefault(reason, [])
+        if len(seen) < self.EXAMPLES:
+            seen.append(where)
+            self.places.setdefault(reason, []).append(f"file {source.rank + 1}, row {row}, column {column}")
+
+    def flag(self, name: str, count: int = 1) -> None:
+        """Count records that are kept."""
+        self.flags[name] = self.flags.get(name, 0) + count
+
+
+Reader = Callable[[list[Source], ReadOptions, DefectLog], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A source format.
+
+    Attributes
+    ----------
+    name, description : str
+    suffixes : tuple of str
+        File names that belong to it when a folder is given.
+    read : callable
+        (sources, options, log) -> batches with CALL_SCHEMA, sources in order of rank.
+    notes : tuple of str
+        What the report must say about numbers from this source.
+    whole_sessions : bool
+        True when the format holds complete sessions, so that none is cut at a window's edge
+        unless its own calls lie outside.
+    event_log : bool
+        True when records equal in every column are one event logged twice.
+    needs_arrivals : bool
+        True when sessions have no place in time of their own (`--arrivals` is required).
+    derived : mapping of str to str
+        Canonical columns that the adapter computes rather than reads, and how.
+    """
+
+    name: str
+    description: str
+    suffixes: tuple[str, ...]
+    read: Reader
+    notes: tuple[str, ...] = ()
+    whole_sessions: bool = False
+    event_log: bool = False
+    needs_arrivals: bool = False
+    derived: Mapping[str, str] = field(default_factory=dict)
+
+
+def adapters() -> dict[str, Adapter]:
+    """Every adapter by name; one file in `telemetry/adapters/` each."""
+    import telemetry.adapters as package
+
+    found: dict[str, Adapter] = {}
+    for module in sorted(info.name for info in pkgutil.iter_modules(package.__path__)):
+        adapter = getattr(importlib.import_module(f"{package.__name__}.{module}"), "ADAPTER", None)
+        if adapter is None:
+            continue
+        if adapter.name in found:
+            raise RuntimeError(f"two adapters are called {adapter.name!r}")
+        found[adapter.name] = adapter
+    return found
+
+
+def find_adapter(name: str) -> Adapter:
+    """The adapter called `name`; an unknown name is an error that lists the valid ones."""
+    known = adapters()
+    if name not in known:
+        raise UsageError(f"unknown format {shorten(name)!r}. Known formats: {', '.join(sorted(known))}.")
+    return known[name]

@@ -1,0 +1,150 @@
+"""Columns of an export, of any Arrow type, as columns of the canonical call.
+
+Each function takes a column as it came and returns the canonical column with a mask of the
+rows that held something which does not parse; there the result is null.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from telemetry.readers_decimal import scaled, scaled_integers
+from telemetry.readers_prefix import prefix_keys
+from telemetry.readers_text import Mask, as_array, as_text, null_where, valid_mask
+
+__all__ = ["SUCCESS", "block_size", "booleans", "durations", "failures", "prefix_keys", "texts", "tokens"]
+
+_LARGEST: Final = 2**53  # tokens; beyond it a count has been through a float, or is garbage
+
+_TRUE: Final = pa.array(["true", "1", "yes"])
+_FALSE: Final = pa.array(["false", "0", "no"])
+
+#: What `status` says of a call that did not fail, in lower case; HTTP 200 to 299 too. Any other
+#: word is a failure: an unknown word must not pass for success.
+SUCCESS: Final = ("ok", "success", "succeeded", "successful", "complete", "completed", "true", "0", "unset",
+                  *map(str, range(200, 300)))
+
+
+def texts(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
+    """Text as it stands, however hostile; the empty text is null."""
+    return as_text(column)
+
+
+def tokens(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
+    """Token counts as int64: integers from 0 to 2^53, of any type or in text; 12.0 is 12."""
+    column = as_array(column)
+    kind = column.type
+    unfit = np.zeros(len(column), dtype=np.bool_)
+    if pa.types.is_integer(kind):
+        counts = scaled_integers(column, 0, "exact")
+        present = column
+    elif pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
+        return pa.nulls(len(column), pa.int64()), valid_mask(column)
+    elif pa.types.is_floating(kind):
+        return _float_tokens(column)
+    else:
+        present, unfit = as_text(column)
+        counts = scaled(present, 0, "exact")
+    bounds = pc.min_max(counts).as_py()
+    if counts.null_count == present.null_count and not unfit.any() and (
+            bounds["min"] is None or (bounds["min"] >= 0 and bounds["max"] <= _LARGEST)):
+        return counts, unfit
+    values = counts.fill_null(-1).to_numpy()
+    good = (values >= 0) & (values <= _LARGEST)
+    return pa.array(values, mask=~good), (valid_mask(present) & ~good) | unfit
+
+
+def booleans(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
+    """true, 1, yes and false, 0, no, in any case, as booleans."""
+    column = as_array(column)
+    if pa.types.is_boolean(column.type):
+        return column, np.zeros(len(column), dtype=np.bool_)
+    text, unfit = as_text(column)
+    lower = pc.ascii_lower(pc.ascii_trim_whitespace(text))
+    yes, no = _among(lower, _TRUE), _among(lower, _FALSE)
+    return pa.array(yes, mask=~(yes | no)), (valid_mask(text) & ~yes & ~no) | unfit
+
+
+def durations(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
+    """Milliseconds as integer microseconds, half to even.
+
+    A float stands for its shortest decimal text, so that CSV, JSON and Parquet exports of the
+    same call agree.
+    """
+    column = as_array(column)
+    kind = column.type
+    if pa.types.is_integer(kind):
+        present, unfit = column, np.zeros(len(column), dtype=np.bool_)
+        micro = scaled_integers(column, 3, "half_even")
+    elif pa.types.is_floating(kind):
+        present, unfit = column, np.zeros(len(column), dtype=np.bool_)
+        micro = _float_durations(column)
+    elif pa.types.is_duration(kind):
+        power = {"s": 6, "ms": 3, "us": 0, "ns": -3}[kind.unit]
+        present, unfit = column, np.zeros(len(column), dtype=np.bool_)
+        micro = scaled_integers(column.cast(pa.int64()), power, "half_even")
+    else:
+        present, unfit = as_text(column)
+        micro = scaled(present, 3, "half_even")
+    good = micro.fill_null(-1).to_numpy() >= 0
+    if good.all():
+        return micro, unfit
+    return null_where(micro, ~good), (valid_mask(present) & ~good) | unfit
+
+
+def failures(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
+    """`status` as failed: false for a word of SUCCESS in any case, true for any other, null for none."""
+    text, unfit = as_text(column)
+    lower = pc.utf8_lower(pc.utf8_trim_whitespace(text))
+    good = _among(lower, pa.array(SUCCESS))
+    return pa.array(~good, mask=~valid_mask(text)), unfit
+
+
+def block_size(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
+    """Tokens a prefix block: 1 to 2^31 - 1."""
+    counts, bad = tokens(column)
+    values = counts.fill_null(0).to_numpy()
+    good = (values > 0) & (values < 2**31)
+    sizes = pa.array(np.where(good, values, 0).astype(np.int32), mask=~good)
+    return sizes, bad | (valid_mask(counts) & ~good)
+
+
+def _among(text: pa.Array, words: pa.Array) -> Mask:
+    found = pc.is_in(text, value_set=words)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _float_tokens(column: pa.Array) -> tuple[pa.Array, Mask]:
+    """Integral floats; NaN is no count."""
+    present = valid_mask(column)
+    values = column.cast(pa.float64()).fill_null(-1.0).to_numpy()
+    good = (values >= 0) & (values <= _LARGEST) & (values == np.floor(values))
+    return pa.array(np.where(good, values, 0.0).astype(np.int64), mask=~good), present & ~good
+
+
+def _float_durations(column: pa.Array) -> pa.Array:
+    """Milliseconds in floats; null where not finite.
+
+    Away from a tie the float product rounds as the decimal text does, as they differ by less
+    than two units in the last place (2^-51 of the product); near a tie the text decides.
+    """
+    present = valid_mask(column)
+    values = column.cast(pa.float64()).fill_null(0.0).to_numpy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = values * 1000.0
+        sure = np.abs(product - np.floor(product) - 0.5) > np.abs(product) * 2.0**-49
+    if not pa.types.is_float64(column.type):  # a narrow float's own text is the shorter one
+        return scaled(as_text(column)[0], 3, "half_even")
+    doubtful = np.flatnonzero(~sure)
+    product[doubtful] = 0.0
+    micro = np.rint(product).astype(np.int64)
+    if len(doubtful) == 0:
+        return pa.array(micro, mask=~present)
+    exact = scaled(as_text(column.take(pa.array(doubtful)))[0], 3, "half_even")
+    micro[doubtful] = exact.fill_null(0).to_numpy()
+    present[doubtful] &= valid_mask(exact)
+    return pa.array(micro, mask=~present)

@@ -1,0 +1,169 @@
+"""Chunks of a file as batches of the call schema, each row with its defect, if it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from telemetry.adapter import DefectLog, ReadOptions, Source
+from telemetry.columns import block_size, booleans, durations, failures, prefix_keys, texts, tokens
+from telemetry.errors import InputError
+from telemetry.readers_chunk import Chunk
+from telemetry.readers_decimal import Ints
+from telemetry.readers_text import Mask, raw_value, valid_mask
+from telemetry.schema import CALL_SCHEMA
+from telemetry.times import check_first, to_microseconds
+
+__all__ = ["Normaliser"]
+
+_Convert = Callable[[pa.Array], tuple[pa.Array, Mask]]
+
+#: Optional columns: (in the schema, in the export, how).
+_OPTIONAL: Final[tuple[tuple[str, str, _Convert], ...]] = (
+    ("session_id", "session_id", texts),
+    ("model", "model", texts),
+    ("turn_id", "turn_id", texts),
+    ("user_initiated", "user_initiated", booleans),
+    ("region", "region", texts),
+    ("deployment", "deployment", texts),
+    ("duration_us", "duration_ms", durations),
+    ("parent_session_id", "parent_session_id", texts),
+    ("call_id", "call_id", texts),
+    ("failed", "status", failures),
+    ("prefix_keys", "hash_ids", prefix_keys),
+    ("block_size", "block_size", block_size),
+)
+_TOKENS: Final = ("context_tokens", "cached_tokens", "output_tokens")
+
+_FINE, _BAD_TIMESTAMP, _BAD_TOKENS, _DUPLICATE = range(4)
+_REASONS: Final = pa.array([None, "bad_timestamp", "bad_tokens", "duplicate"], pa.string())
+
+
+class Normaliser:
+    """Turns the chunks of one file, in order, into batches of CALL_SCHEMA."""
+
+    def __init__(self, source: Source, options: ReadOptions, log: DefectLog) -> None:
+        self._source = source
+        self._options = options
+        self._log = log
+        self._believed = False  # the timestamps of the file have been looked at
+        self._latest: int | None = None  # t_us of the last usable record
+
+    def batch(self, chunk: Chunk) -> pa.RecordBatch:
+        """One chunk as a batch in order of the records; unreadable ones are among them.
+
+        Raises
+        ------
+        InputError
+            When the timestamps cannot be read as declared; at a bad record when the log is strict.
+        """
+        for row, text in chunk.unreadable[:DefectLog.EXAMPLES]:
+            self._log.note("unreadable", self._source, row, "(record)", text)
+        size = len(chunk.rows)
+        columns: dict[str, pa.Array] = {"t_us": self._instants(chunk)}
+        reason = np.full(size, _DUPLICATE if self._source.repeats is not None else _FINE, dtype=np.int8)
+        late = ~valid_mask(columns["t_us"])
+        bad_tokens = self._tokens(chunk, columns)
+        reason[bad_tokens] = _BAD_TOKENS
+        reason[late] = _BAD_TIMESTAMP
+        self._note("bad_timestamp", chunk, "timestamp", late)
+        self._optional(chunk, columns, reason == _FINE)
+        self._clock(columns["t_us"], reason == _FINE)
+        columns["defect"] = _REASONS.take(pa.array(reason)) if reason.any() else pa.nulls(size, pa.string())
+        return self._with_unreadable(self._assemble(chunk.rows, columns), chunk.unreadable)
+
+    def _instants(self, chunk: Chunk) -> pa.Array:
+        """t_us; the first timestamps of a file are checked for plausibility."""
+        column = chunk.columns.get("timestamp")
+        if column is None:
+            return pa.nulls(len(chunk.rows), pa.int64())
+        rule = self._options.timestamp
+        try:
+            instants = to_microseconds(column, rule)
+        except InputError as error:
+            if self._believed:  # some records in another form are bad records, not another export
+                return pa.nulls(len(column), pa.int64())
+            raise InputError(f"{self._source.name}, column {self._name('timestamp')}: {error}") from None
+        if not self._believed and column.null_count < len(column):
+            check_first(column, instants, rule, f"{self._source.name}, column {self._name('timestamp')}")
+            self._believed = True
+        return instants
+
+    def _tokens(self, chunk: Chunk, columns: dict[str, pa.Array]) -> Mask:
+        """The token columns, and the rows in which one of them is bad."""
+        any_bad = np.zeros(len(chunk.rows), dtype=np.bool_)
+        for name in _TOKENS:
+            column = chunk.columns.get(name)
+            if column is None:
+                columns[name] = pa.nulls(len(chunk.rows), pa.int64())
+                bad = any_bad
+            else:
+                columns[name], bad = tokens(column)
+            if name == "context_tokens":
+                bad = ~valid_mask(columns[name])
+            if column is not None:
+                self._note("bad_tokens", chunk, name, bad)
+            any_bad = any_bad | bad
+        if self._options.context_excludes_cached:
+            context = columns["context_tokens"]
+            total = context.fill_null(0).to_numpy() + columns["cached_tokens"].fill_null(0).to_numpy()
+            columns["context_tokens"] = pa.array(total, mask=~valid_mask(context))
+        return any_bad
+
+    def _optional(self, chunk: Chunk, columns: dict[str, pa.Array], kept: Mask) -> None:
+        """The other columns; counts the kept rows in which one does not parse."""
+        any_bad = np.zeros(len(kept), dtype=np.bool_)
+        for target, name, convert in _OPTIONAL:
+            column = chunk.columns.get(name)
+            if column is None:
+                continue
+            columns[target], bad = convert(column)
+            if bad.any():
+                self._note("bad_optional", chunk, name, bad & kept)
+                any_bad |= bad & kept
+        if any_bad.any():
+            self._log.flag("bad_optional", int(any_bad.sum()))
+
+    def _clock(self, instants: pa.Array, usable: Mask) -> None:
+        """Counts usable records that start before the preceding usable one of the file."""
+        times = instants.fill_null(0).to_numpy()
+        times = times if usable.all() else times[usable]
+        if len(times) == 0:
+            return
+        back = int(np.count_nonzero(times[1:] < times[:-1]))
+        back += self._latest is not None and int(times[0]) < self._latest
+        self._latest = int(times[-1])
+        if back:
+            self._log.flag("clock_reversal", back)
+
+    def _note(self, reason: str, chunk: Chunk, name: str, bad: Mask) -> None:
+        """The first examples of a chunk."""
+        for index in np.flatnonzero(bad)[:DefectLog.EXAMPLES].tolist() if bad.any() else ():
+            value = raw_value(chunk.columns[name], index) if name in chunk.columns else "no such field"
+            self._log.note(reason, self._source, int(chunk.rows[index]), self._name(name), value)
+
+    def _name(self, name: str) -> str:
+        """The user's name of a column."""
+        return self._options.columns.get(name, name)
+
+    def _assemble(self, rows: Ints, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+        size = len(rows)
+        columns["source_rank"] = pa.array(np.full(size, self._source.rank, dtype=np.int32))
+        columns["source_row"] = pa.array(rows, pa.int64())
+        arrays = [columns[field.name] if field.name in columns else pa.nulls(size, field.type)
+                  for field in CALL_SCHEMA]
+        return pa.RecordBatch.from_arrays(arrays, schema=CALL_SCHEMA)
+
+    def _with_unreadable(self, batch: pa.RecordBatch,
+                         unreadable: Sequence[tuple[int, str]]) -> pa.RecordBatch:
+        """The batch with a row for each unreadable record, in its place."""
+        if not unreadable:
+            return batch
+        rows = np.array([row for row, _ in unreadable], dtype=np.int64)
+        reasons = pa.array(["unreadable"] * len(rows))
+        both = pa.Table.from_batches([batch, self._assemble(rows, {"defect": reasons})])
+        order = np.argsort(both["source_row"].to_numpy(), kind="stable")
+        return both.take(pa.array(order)).combine_chunks().to_batches()[0]

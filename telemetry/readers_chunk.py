@@ -1,0 +1,88 @@
+"""What a file reader yields: columns as they came, and which record each row was."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from telemetry.adapter import ReadOptions, Source
+from telemetry.errors import InputError, UsageError, shorten
+from telemetry.readers_decimal import Ints
+
+__all__ = ["EXPORT_COLUMNS", "REQUIRED", "Chunk", "check_required", "column_names"]
+
+#: The columns that an export can have, under their canonical names.
+EXPORT_COLUMNS: Final = (
+    "session_id", "timestamp", "context_tokens", "cached_tokens", "output_tokens", "model", "turn_id",
+    "user_initiated", "region", "deployment", "duration_ms", "parent_session_id", "call_id", "status",
+    "hash_ids", "block_size",
+)
+REQUIRED: Final = ("timestamp", "context_tokens")
+
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some consecutive records of one file.
+
+    Attributes
+    ----------
+    rows : int64 array
+        Which record of the file each row of the columns was, from 1, ascending.
+    columns : mapping of str to pa.Array
+        Canonical name -> values as they came; a column that the file lacks is absent.
+    unreadable : sequence of (int, str)
+        The other records among them: number and text.
+    """
+
+    rows: Ints
+    columns: Mapping[str, pa.Array]
+    unreadable: Sequence[tuple[int, str]] = field(default_factory=tuple)
+
+
+def column_names(options: ReadOptions) -> dict[str, str]:
+    """Canonical name -> name in the user's export.
+
+    Raises
+    ------
+    UsageError
+        When the user maps a name that is not canonical.
+    """
+    unknown = sorted(set(options.columns) - set(EXPORT_COLUMNS))
+    if unknown:
+        raise UsageError(f"[columns] in --config maps {shorten(unknown[0])!r}, which is no column of a call. "
+                         f"Known columns: {', '.join(EXPORT_COLUMNS)}.")
+    return {name: options.columns.get(name, name) for name in EXPORT_COLUMNS}
+
+
+def check_required(source: Source, present: Iterable[str], names: Mapping[str, str]) -> None:
+    """Raise InputError when the file cannot hold calls, and say how to map its columns."""
+    present = list(dict.fromkeys(present))
+    available = {*present, *source.partition}
+    for name in REQUIRED:
+        wanted = names[name]
+        if wanted in available:
+            continue
+        close = _close(wanted, present)
+        shown = ", ".join(shorten(column) for column in present[:_SHOWN])
+        more = f" and {len(present) - _SHOWN} more" if len(present) > _SHOWN else ""
+        guess = f" Close to it: {', '.join(shorten(column) for column in close)}." if close else ""
+        example = shorten(close[0]) if close else "NameInYourExport"
+        raise InputError(
+            f"{source.name}: no column {shorten(wanted)!r} for {name}. The file has: {shown or 'none'}{more}."
+            f'{guess} Map the name in --config under [columns]: {name} = "{example}".')
+
+
+def _close(wanted: str, present: Sequence[str]) -> list[str]:
+    """Names that a person would take for `wanted`."""
+    def plain(text: str) -> str:
+        return "".join(filter(str.isalnum, text.lower()))[:100]
+
+    by_plain = {plain(column): column for column in reversed(present[:1000])}
+    matches = difflib.get_close_matches(plain(wanted), list(by_plain), n=3, cutoff=0.6)
+    return [by_plain[match] for match in matches]

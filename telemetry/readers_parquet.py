@@ -1,0 +1,57 @@
+"""Parquet files as chunks: only the columns of a call, a bounded number of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from telemetry.adapter import Source
+from telemetry.errors import InputError, shorten
+from telemetry.readers_chunk import Chunk, check_required
+
+__all__ = ["read_parquet"]
+
+_ROWS: Final = 1 << 17
+_ROWS_WITH_LISTS: Final = 1 << 13  # block hashes: thousands a row
+
+
+def read_parquet(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
+    """The records of one Parquet file.
+
+    Raises
+    ------
+    InputError
+        When the file is not Parquet, is truncated or damaged, or lacks a required column.
+    """
+    try:
+        # Without pre-buffering only the pages of the batch in hand are held.
+        file = pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{source.name}: not a Parquet file, or a truncated one ({_first_line(error)}). "
+                         "Copy or export it again.") from None
+    row = 0
+    try:
+        with file:
+            present = file.schema_arrow.names
+            check_required(source, present, names)
+            mine = {name: column for name, column in names.items() if column in present}
+            twice = [column for column in mine.values() if present.count(column) > 1]
+            if twice:
+                raise InputError(f"{source.name}: two columns are called {shorten(twice[0])!r}. Rename one.")
+            size = _ROWS_WITH_LISTS if "hash_ids" in mine else _ROWS
+            wanted = list(dict.fromkeys(mine.values()))
+            for batch in file.iter_batches(size, columns=wanted, use_threads=True):
+                rows = np.arange(row + 1, row + 1 + batch.num_rows, dtype=np.int64)
+                yield Chunk(rows, {name: batch.column(column) for name, column in mine.items()})
+                row += batch.num_rows
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{source.name}: damaged Parquet data after row {row} ({_first_line(error)}). "
+                         "Copy or export it again.") from None
+
+
+def _first_line(error: Exception) -> str:
+    return shorten(str(error).split("\n", 1)[0], 120)

@@ -1,0 +1,61 @@
+"""The canonical call: one row a model call, as every adapter yields it.
+
+Inside the pipeline time is integer microseconds UTC and tokens are int64, so that every sum
+is exact and every run and engine gives the same bytes. (`source_rank`, `source_row`) names a
+record of the input and breaks ties of time.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+__all__ = ["CALL_SCHEMA", "DEFECTS", "FLAGS"]
+
+CALL_SCHEMA: Final = pa.schema(
+    [
+        pa.field("source_rank", pa.int32(), nullable=False),  # rank of the file in lexicographic order
+        pa.field("source_row", pa.int64(), nullable=False),  # record in the file, counted from 1
+        pa.field("session_id", pa.string()),
+        pa.field("t_us", pa.int64()),  # start of the call, microseconds UTC since 1970
+        pa.field("context_tokens", pa.int64()),  # x, cached tokens included
+        pa.field("cached_tokens", pa.int64()),  # c, null = not reported
+        pa.field("output_tokens", pa.int64()),  # o
+        pa.field("model", pa.string()),
+        pa.field("turn_id", pa.string()),
+        pa.field("user_initiated", pa.bool_()),
+        pa.field("region", pa.string()),
+        pa.field("deployment", pa.string()),
+        pa.field("duration_us", pa.int64()),
+        pa.field("parent_session_id", pa.string()),
+        pa.field("call_id", pa.string()),
+        pa.field("failed", pa.bool_()),  # status: true = error, null = not reported
+        # Chained block hashes: element i names the whole prefix that ends with block i.
+        pa.field("prefix_keys", pa.list_(pa.int64())),
+        pa.field("block_size", pa.int32()),
+        pa.field("defect", pa.string()),  # why the row cannot be used; null = it can
+    ]
+)
+
+#: Why a row is set aside. The order is the precedence; the last two are found by the engine.
+DEFECTS: Final = {
+    "unreadable": "the record could not be parsed at all",
+    "synthetic": "a placeholder that the adapter knows, not a model call",
+    "bad_timestamp": "no timestamp, or one that cannot be placed in time",
+    "bad_tokens": "context tokens missing, or a token count that is negative or not a number",
+    "duplicate": "the same call recorded again",
+    "outside_window": "outside the chosen window",
+}
+
+#: What is counted while the row is kept.
+FLAGS: Final = {
+    "cached_exceeds_context": "cached tokens above the context: clipped to it",
+    "unsessioned": "no session id: in the totals, in no session metric",
+    "out_of_order": "later in the input than a call of its session that starts after it",
+    "failed": "status error: kept as arrival and access",
+    "clock_reversal": "a call that starts before the preceding record of its file",
+    "zero_context": "a context of 0 tokens: an access of size 0, without a reuse",
+    "duplicate_suspected": "equal to another row in every column, but without a call id: kept",
+    "bad_optional": "an optional field that does not parse: taken as not reported",
+}

@@ -1,0 +1,185 @@
+"""The files of an input: found, put in order, told apart by content."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final
+from urllib.parse import unquote
+
+from telemetry.adapter import Source
+from telemetry.errors import InputError, shorten
+
+__all__ = ["content_hash", "expand"]
+
+_BLOCK: Final = 1 << 20
+#: What Hive writes in place of a null.
+_NO_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+def expand(inputs: Sequence[str], suffixes: Sequence[str]) -> list[Source]:
+    """The files that a user's inputs name.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Files (of any suffix), folders (searched recursively) and globs. Names that start with
+        `.` or `_` inside a folder are skipped, as engines write their own records there.
+    suffixes : sequence of str
+        What a file's name in a folder or under a glob must end with; case does not matter.
+
+    Returns
+    -------
+    list of Source
+        Inputs in lexicographic order, the files of each by their path below it; `rank` is the
+        position. A file reached twice appears once; one whose bytes are those of an earlier
+        file names it in `repeats`.
+
+    Raises
+    ------
+    InputError
+        For an input that is missing or holds no such file, and for a file that is empty, is
+        not a regular file, or cannot be read.
+    """
+    if not inputs:
+        raise InputError("no input was given. Name a file, a folder or a glob.")
+    found: dict[str, tuple[str, Path, int]] = {}
+    for name in sorted(set(inputs)):
+        for shown, path in _files(name, tuple(suffix.lower() for suffix in suffixes)):
+            size = _size(shown, path)
+            found.setdefault(os.path.realpath(path), (shown, path, size))
+    repeats = _repeats(list(found.values()))
+    return [Source(rank, path, shown, repeats.get(shown), _partition(shown))
+            for rank, (shown, path, _) in enumerate(found.values())]
+
+
+def content_hash(sources: Sequence[Source]) -> str:
+    """SHA-256, in hexadecimal, over the bytes of the sources in order of rank.
+
+    Names do not enter, so that a moved or renamed input keeps its hash. Reads every file once,
+    in blocks; fit for a background thread.
+
+    Raises
+    ------
+    InputError
+        When a file can no longer be read.
+    """
+    total = hashlib.sha256()
+    digests: dict[str, bytes] = {}
+    for source in sorted(sources, key=lambda source: source.rank):
+        digest = digests.get(source.repeats) if source.repeats is not None else None
+        digests[source.name] = digest = digest or _digest(source.name, source.path)
+        total.update(digest)
+    return total.hexdigest()
+
+
+def _files(name: str, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
+    """The files of one input, each with the name for messages, in order."""
+    path = Path(name)
+    looked_for = f"Looked for files that end with {', '.join(suffixes)}"
+    if path.is_dir():
+        files = _walk(path, suffixes)
+        if not files:
+            raise InputError(f"{shorten(name, 200)}: the folder holds no matching file. {looked_for}; names "
+                             "that start with . or _ are skipped. Check the folder, or another --format.")
+        return files
+    if os.path.lexists(path):
+        return [(path.as_posix(), path)]
+    if not glob.has_magic(name):
+        raise InputError(f"{shorten(name, 200)}: no such file or folder. Check the path; a relative one "
+                         "starts at the current folder.")
+    matches = sorted(glob.glob(name, recursive=True))
+    files = []
+    for match in matches:
+        below = Path(match)
+        if below.is_dir():
+            files += _walk(below, suffixes)
+        elif below.name.lower().endswith(suffixes):
+            files.append((below.as_posix(), below))
+    if not files:
+        raise InputError(f"{shorten(name, 200)}: the pattern matches no file ({len(matches)} other names). "
+                         f"{looked_for}. Check the pattern, and quote it so that the shell leaves it alone.")
+    return sorted(files)
+
+
+def _walk(root: Path, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
+    """Files below a folder, by their path below it. A folder is entered once: links may loop."""
+    seen = {os.path.realpath(root)}
+    below: list[str] = []
+    for folder, folders, files in os.walk(root, followlinks=True, onerror=_unlistable):
+        kept = []
+        for name in sorted(folders):
+            real = os.path.realpath(os.path.join(folder, name))
+            if name[0] not in "._" and real not in seen:
+                seen.add(real)
+                kept.append(name)
+        folders[:] = kept
+        place = Path(folder).relative_to(root)
+        below += [(place / name).as_posix() for name in files
+                  if name[0] not in "._" and name.lower().endswith(suffixes)]
+    return [((root / name).as_posix(), root / name) for name in sorted(below)]
+
+
+def _unlistable(error: OSError) -> None:
+    raise InputError(f"{shorten(error.filename, 200)}: the folder cannot be read ({error.strerror}). "
+                     "Check its permissions.") from None
+
+
+def _size(name: str, path: Path) -> int:
+    """Size in bytes of a file that can be read."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{shorten(name, 200)}: not a regular file. Copy the data into a file first.")
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise InputError(f"{shorten(name, 200)}: the file cannot be read ({error.strerror}). "
+                         "Check the link or the permissions.") from None
+    if status.st_size == 0:
+        raise InputError(f"{shorten(name, 200)}: the file is empty (0 bytes). Export it again, or leave it "
+                         "out.")
+    return status.st_size
+
+
+def _repeats(files: list[tuple[str, Path, int]]) -> dict[str, str]:
+    """Name of a file -> name of the first one with the same bytes."""
+    by_size: dict[int, list[tuple[str, Path]]] = {}
+    for name, path, size in files:
+        by_size.setdefault(size, []).append((name, path))
+    repeats: dict[str, str] = {}
+    for group in by_size.values():
+        first: dict[bytes, str] = {}
+        for name, path in group if len(group) > 1 else []:
+            owner = first.setdefault(_digest(name, path), name)
+            if owner != name:
+                repeats[name] = owner
+    return repeats
+
+
+def _digest(name: str, path: Path) -> bytes:
+    """SHA-256 of a file's bytes."""
+    try:
+        digest = hashlib.sha256()
+        for block in _blocks(path):
+            digest.update(block)
+    except OSError as error:
+        raise InputError(f"{shorten(name, 200)}: the file cannot be read to its end ({error.strerror}). "
+                         "Check that nothing writes or removes it.") from None
+    return digest.digest()
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            yield block
+
+
+def _partition(name: str) -> dict[str, str]:
+    """Columns in the folders of a Hive tree: `region=eu%20west/day=2026-01-01/part.parquet`."""
+    pairs = (part.split("=", 1) for part in PurePosixPath(name).parts[:-1] if "=" in part)
+    return {unquote(key): unquote(value) for key, value in pairs if key and value != _NO_PARTITION}

@@ -1,0 +1,142 @@
+"""Residency policies on streams small enough to work out by hand.
+
+A stream is written as text: `A5` is an access to object A with a context of 5 tokens. Budgets are in
+tokens here. Expected text: `m` a miss, `h` a hit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from replay.residency import policies as package
+from replay.residency.policies.mrr import mixed_resolution
+from replay.residency.policy import find_policy, policies, trace_policy
+from replay.residency.stream import UNITS, Stream, build_stream
+from telemetry.errors import UsageError
+
+BOTH = ("last", "never")
+
+
+def written(text: str) -> Stream:
+    words = text.split()
+    names = sorted({word[0] for word in words})
+    objects = np.array([names.index(word[0]) for word in words], np.int32)
+    return build_stream(objects, np.array([int(word[1:]) for word in words], np.int64), len(names))
+
+
+def check(policy: str, text: str, budget: int, expected: str, release: tuple[str, ...] = BOTH) -> None:
+    stream = written(text)
+    found = find_policy(policy)
+    missed_tokens = sum(int(stream.tokens[i]) for i, result in enumerate(expected) if result == "m")
+    for mode in release:
+        for run in (found.kernel, found.reference):
+            outcome, missed = trace_policy(run, stream, budget * UNITS, mode == "last")
+            assert "".join("m" if miss else "h" for miss in missed) == expected
+            assert (outcome.misses, outcome.missed_tokens) == (expected.count("m"), missed_tokens)
+
+
+def test_lru_discards_the_oldest():
+    # C4 makes 12 > 10: A, oldest, goes. A4 makes 12: B goes. C stays: hit. B4: A goes.
+    check("lru", "A4 B4 C4 A4 C4 B4", 10, "mmmmhm", release=("never",))
+
+
+def test_lru_growth_past_the_budget_discards_the_accessed_object_itself():
+    # A9: 13 > 10, B goes. B1: miss, 10. A11: hit; 12 > 10, B goes; 11 > 10 still, A goes. A2: miss.
+    check("lru", "A4 B4 A9 B1 A11 A2", 10, "mmhmhm")
+
+
+def test_lru_uses_the_size_of_the_latest_call():
+    # A shrinks from 9 to 2, so B8 fits beside it: had A kept 9, it would be gone at its third call.
+    check("lru", "A9 A2 B8 A2 B8", 10, "mhmhh")
+
+
+def test_release_after_the_last_access_makes_room():
+    # never: C5 makes 15 > 10, B (oldest) goes, so B misses. last: A left after its only access; all fits.
+    check("lru", "B5 A5 C5 B5", 10, "mmmm", release=("never",))
+    check("lru", "B5 A5 C5 B5", 10, "mmmh", release=("last",))
+
+
+def test_fnu_discards_the_furthest_even_if_it_was_just_accessed():
+    # B6: 12 > 10; A is next used at 2, B at 3: B goes at once.
+    check("fnu", "A6 B6 A6 B6", 10, "mmhm")
+
+
+def test_fnu_discards_what_is_never_used_again_before_anything_else():
+    # C5: 15 > 10; A is never used again and goes first, whatever its age; B and C stay.
+    check("fnu", "B5 A5 C5 B5 C5", 10, "mmmhh")
+
+
+def test_fnu_can_miss_more_than_lru_when_sizes_differ():
+    # From DEFINITIONS section 4, objects 1, 0, 2 as B, A, C. It holds under both release modes.
+    # C6: 12 > 10. FNU: A (next used at 5) goes: 11 > 10; B (at 4) goes: 6. Both miss later: 5 misses.
+    # LRU: B5, the oldest, goes: 7. Then only B0 misses: 4 misses.
+    check("fnu", "B5 A1 C6 C5 B0 A5", 10, "mmmhmm")
+    check("lru", "B5 A1 C6 C5 B0 A5", 10, "mmmhmh")
+    # MRR: B becomes a copy of 1.25: 8.25. Every later call hits.
+    check("mrr", "B5 A1 C6 C5 B0 A5", 10, "mmmhhh")
+
+
+def test_mrr_takes_its_four_steps_in_order():
+    # B8: 16 > 10, A becomes a copy of 2: 10.
+    # A8: hit; the copy goes, 8 + 8 > 10, B becomes a copy: 10.
+    # C10: miss; 20 > 10, (1) A becomes a copy: 14; (2) copy B, last used first, goes: 12; copy A goes: 10.
+    # B4: miss; 14 > 10, C becomes a copy of 2.5: 6.5.
+    # C12: hit; 16 > 10, (1) B a copy of 1: 13; (2) it goes: 12; (3) C itself becomes a copy of 3.
+    # C41: hit; 41 > 10, (3) a copy of 10.25 > 10, (4) it goes. C1: miss.
+    check("mrr", "A8 B8 A8 C10 B4 C12 C41 C1", 10, "mmhmmhhm", release=("never",))
+
+
+def test_mrr_keeps_the_recency_of_a_demoted_object():
+    # B8: A a copy (2): 10. C8: (1) B a copy: 12 > 10; (2) of the copies A was used first and goes: 10.
+    # B8: hit; C a copy: 2 + 8 = 10. A8: miss.
+    check("mrr", "A8 B8 C8 B8 A8", 10, "mmmhm")
+
+
+def test_mrr_fits_four_copies_in_the_place_of_one_object():
+    # Each newcomer demotes its predecessor: 8, 2+8, then 2+2+8 > 10: the oldest copy goes.
+    # With 14 tokens, 2+2+2+8 fits: the fourth still finds all.
+    check("mrr", "A8 B8 C8 D8 A8 B8 C8 D8", 14, "mmmmhhhh")
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("lru", "mhmmhm"), ("mrr", "mhmmhm"), ("fnu", "mhmhhm")])
+def test_without_a_budget_only_empty_objects_stay(policy: str, expected: str):
+    # A0 is present at size 0: hit. B3 cannot stay; LRU and MRR discard A, the older, before it,
+    # FNU discards B alone (its next use, 5, is the furthest).
+    check(policy, "A0 A0 B3 A0 A0 B3", 0, expected)
+
+
+@pytest.mark.parametrize("policy", ["lru", "fnu", "mrr"])
+def test_exactly_the_budget_is_not_over_it(policy: str):
+    check(policy, "A5 B5 A5 B5", 10, "mmhh")
+
+
+@pytest.mark.parametrize(("units", "expected"), [(32, "h"), (33, "m"), (34, "m"), (40, "m")])
+def test_a_copy_is_exactly_q_of_its_object(units: int, expected: str):
+    # B = 25 tokens: A100 alone is over it and becomes a copy of 100q; only 100 * 32/128 = 25 fits.
+    stream = written("A100 A1")
+    policy = mixed_resolution("other_q", "", units)
+    for run in (policy.kernel, policy.reference):
+        assert trace_policy(run, stream, 25 * UNITS, True)[1].tolist() == [True, expected == "m"]
+
+
+def test_the_registry_finds_a_file_and_nothing_else_is_needed(tmp_path, monkeypatch):
+    (tmp_path / "dropped_in.py").write_text(
+        "from replay.residency.policies.mrr import mixed_resolution\n"
+        "POLICIES = (mixed_resolution('mrr_33', 'int4 with a scale for 128 tokens', 33),)\n"
+    )
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    assert set(policies()) == {"fnu", "lru", "mrr", "mrr_33"}
+    assert find_policy("mrr_33").description == "int4 with a scale for 128 tokens"
+
+
+def test_two_policies_of_one_name_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "second_lru.py").write_text("from replay.residency.policies.lru import POLICIES\n")
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    with pytest.raises(RuntimeError, match="two policies are called 'lru'"):
+        policies()
+
+
+def test_an_unknown_policy_lists_the_known_ones():
+    with pytest.raises(UsageError, match=r"unknown policy 'belady'.*fnu, lru, mrr"):
+        find_policy("belady")

@@ -1,0 +1,169 @@
+"""Three synthetic results stores: a deep agentic trace, a shallow chat, and one that knows hardly anything.
+
+The numbers are typed, not derived: what the figures and the report make of them is under test, not
+how they come about. The two traces are opposite in everything that a sentence can say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+from report_samples import BUDGETS, CAPS, FLOORS, KSTAR, NUMBERS, RATES, THETAS
+from report_tables import tables
+
+COMMAND = "kvcensus characterize --format calls trace.parquet"
+
+
+@dataclass(frozen=True)
+class Number:
+    """As `metrics.core.store.Number`: the fields that figures and report read."""
+
+    value: Any
+    unit: str = "count"
+    lo: Any = None
+    hi: Any = None
+    population: str = "calls with a session id"
+    n: int | None = 176_007
+    method: str = "exact count"
+    command: str = COMMAND
+    why: str | None = None
+
+
+@dataclass
+class Store:
+    """As `metrics.core.store.Results`, in memory."""
+
+    numbers: dict[str, Number] = field(default_factory=dict)
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    audit: Mapping[str, Any] = field(default_factory=dict)
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    def has_table(self, name: str) -> bool:
+        return name in self.tables
+
+    def table(self, name: str) -> pa.Table:
+        return self.tables[name]
+
+    @property
+    def window(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.manifest["window"]
+        return found
+
+
+def numbers(kind: str) -> dict[str, Number]:
+    """All numbers of a trace, keys sorted as in the store."""
+    deep = kind == "deep"
+    found = {
+        key: Number(
+            pair[0 if deep else 1],
+            unit,
+            why=None
+            if pair[0 if deep else 1] is not None
+            else "no call switches model: the trace has one model",
+        )
+        for unit, group in NUMBERS.items()
+        for key, pair in group.items()
+    }
+    for theta, (rebuilt, ceiling, reduction, *_) in CAPS[kind].items():
+        found[f"idle_cap.{theta}.reconstruction"] = Number(
+            rebuilt, "share", method="exact replay of an idle cap"
+        )
+        found[f"idle_cap.{theta}.ceiling_bytes"] = Number(ceiling, "bytes")
+        found[f"idle_cap.{theta}.reduction"] = Number(reduction, "ratio")
+    for objects, floor in FLOORS[kind].items():
+        base = f"replay.busiest-hour.{objects}"
+        found[f"{base}.floor"] = Number(floor, "share")
+        found[f"{base}.kstar_bytes"] = Number(KSTAR[kind], "bytes")
+        for policy, rates in RATES[kind].items():
+            for budget, rate in zip(BUDGETS, rates, strict=True):
+                found[f"{base}.{policy}.b{budget * 100:g}"] = Number(
+                    max(rate, floor),
+                    "share",
+                    lo=max(rate, floor) - 0.004,
+                    hi=max(rate, floor) + 0.004,
+                    method="exact replay; interval by session-clustered bootstrap",
+                )
+    found["trace.sessions_cut_left"] = replace(
+        found["trace.sessions_cut_left"], lo=4_700 if deep else 10, hi=4_730 if deep else 14
+    )
+    found |= {"gap.idle_p50_s": Number(None, "s", n=None, why="no durations in the trace")}
+    found |= {
+        f"audit.{k}": Number(v, "rows", population="rows of the input", n=None)
+        for k, v in {"rows_read": 17_010_000, "rows_used": 17_008_715}.items()
+    }
+    return dict(sorted(found.items()))
+
+
+def manifest(name: str) -> dict[str, Any]:
+    return {
+        "format_version": 1,
+        "kvcensus_version": "0.1.0",
+        "name": name,
+        "window": {
+            "name": "all",
+            "start": "2026-07-01T00:00:00+00:00",
+            "end": "2026-07-09T00:00:00+00:00",
+            "tz": "UTC",
+        },
+        "input": {"format": "calls", "files": 3, "bytes": 912_345_678, "sha256": "ab" * 32},
+        "configuration": {
+            "geometry": "llama-2-70b",
+            "beta": 327_680,
+            "caps": [t for t, _ in THETAS],
+            "replay": {"release": "last", "budgets": list(BUDGETS)},
+        },
+        "versions": {"python": "3.11.7", "duckdb": "2.0.0"},
+        "started": "2026-07-10T08:00:00+00:00",
+        "wall_s": 42.1,
+        "notes": [],
+        "derived": {},
+        "labels": {},
+    }
+
+
+AUDIT: dict[str, Any] = {
+    "rows_read": 17_010_000,
+    "rows_used": 17_008_715,
+    "files": 3,
+    "rows_excluded": {"duplicate": 1_200, "bad_tokens": 85},
+    "flags": {"unsessioned": 0, "zero_context": 17},
+    "examples": {"bad_tokens": ["context_tokens = '-5' in part-1.csv, row 17"]},
+    "reasons": {
+        "duplicate": "the same call recorded again",
+        "bad_tokens": "context tokens missing or negative",
+    },
+    "flag_meanings": {"unsessioned": "no session id", "zero_context": "a context of 0 tokens"},
+}
+
+
+def deep() -> Store:
+    return Store(numbers("deep"), tables("deep"), AUDIT, manifest("research"))
+
+
+def shallow() -> Store:
+    notes = ["Arrivals are synthetic: times follow a Poisson process with 2 calls/s."]
+    return Store(
+        numbers("shallow"),
+        tables("shallow"),
+        AUDIT,
+        manifest("chat")
+        | {
+            "notes": notes,
+            "derived": {"turn_id": "from the position of the call"},
+            "labels": {"adapter": "schema only, not verified on the data"},
+        },
+    )
+
+
+def unknown() -> Store:
+    """Nearly everything is null: a trace without sessions."""
+    reason = "no row has a session id (0 of 250 rows)"
+    found = {
+        key: replace(number, value=None, lo=None, hi=None, n=None, why=reason)
+        for key, number in numbers("deep").items()
+    }
+    found["trace.calls"] = Number(250)
+    return Store(found, {}, {"rows_read": 250, "rows_used": 250}, {"name": "bare", "window": {"name": "all"}})
