@@ -6,7 +6,7 @@ from functools import partial
 
 from matplotlib.axes import Axes
 
-from figures import axes, style
+from figures import axes, names, style
 from figures.sentence import Sentence, clause, say
 from figures.source import ResultsLike, rows, value_of
 from figures.spec import FigureSpec, Panel
@@ -63,7 +63,7 @@ def _lines(ax: Axes, results: ResultsLike, split: str) -> None:
             linestyle=look.dash,
             marker=look.marker,
         )
-        ends.append((len(lengths) - 1, points[-1][1], f"{style.glyph(i)} {axes.label(band, 18)}"))
+        ends.append((len(lengths) - 1, points[-1][1], f"{style.glyph(i)} {names.transition(band)}"))
     ax.set_xlim(-0.2, len(lengths) - 0.8)
     axes.end_labels(ax, ends)
     return None

@@ -20,10 +20,15 @@ def _hours(data: list[Row]) -> list[float]:
     return [(s - starts[0]).total_seconds() / 3600 for s in starts]
 
 
+def _end(hours: list[float]) -> float:
+    """Where the last step ends: it is as long as the one before (rows may stand for several hours)."""
+    return hours[-1] + (hours[-1] - hours[-2] if len(hours) > 1 else 1)
+
+
 def _hour_axis(ax: Axes, data: list[Row], hours: list[float]) -> None:
     """Ticks at midnights where the window spans days, else every few hours of the day."""
     start = datetime.fromisoformat(data[0]["hour"])
-    span = hours[-1] + 1
+    span = _end(hours)
     ax.set_xlim(0, span)
     if span > 48:
         days = int(span // 24) + 1
@@ -48,7 +53,7 @@ def _steps(ax: Axes, results: ResultsLike, field: str) -> list[Row]:
     look = style.series(0 if field == "peak_bytes" else 2)
     heights = [r[field] for r in data]
     ax.fill_between(
-        [*hours, hours[-1] + 1],
+        [*hours, _end(hours)],
         [*heights, heights[-1]],
         step="post",
         color=look.colour,
@@ -56,7 +61,7 @@ def _steps(ax: Axes, results: ResultsLike, field: str) -> list[Row]:
         linewidth=0,
     )
     ax.plot(
-        [*hours, hours[-1] + 1],
+        [*hours, _end(hours)],
         [*heights, heights[-1]],
         drawstyle="steps-post",
         color=look.colour,

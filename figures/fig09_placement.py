@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from figures import axes, style
+from figures import axes, names, style
 from figures.sentence import Sentence, clause, say
 from figures.source import ResultsLike, rows, value_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value
 
-_NAMES = {
-    "first_call": "first call",
-    "unknown_model": "model unknown",
-    "model_switch": "model switch",
-    "same_deployment": "same deployment",
-    "cross_deployment": "other deployment",
-    "cross_region": "other region",
-    "unknown": "place unknown",
-}
 _SAME, _CROSS = "transition.same_deployment.reuse", "transition.cross_deployment.reuse"
 
 
@@ -26,8 +17,8 @@ def _bars(ax: Axes, results: ResultsLike) -> None:
     data = [r for r in rows(results, "transition_reuse") if r["day"] is None]
     if not data:
         return axes.note(ax, "no calls")
-    names = [_NAMES.get(r["transition"], r["transition"]) for r in data]
-    for place, row in zip(axes.categories(ax, names, "y"), data, strict=True):
+    shown = [names.transition(r["transition"]) for r in data]
+    for place, row in zip(axes.categories(ax, shown, "y"), data, strict=True):
         reuse = row["mean_reuse"]
         words = f"{format_value(reuse, 'share')} · {format_value(row['share'], 'share')} of calls"
         if not row["calls"]:

@@ -96,7 +96,7 @@ def _added(ax: Axes, results: ResultsLike) -> None:
         floor = [low + high for low, high in zip(floor, heights, strict=True)]  # where the next bar stands
     ax.set_ylim(0, max(max(floor) * 1.1, 1e-9))
     ax.yaxis.set_major_locator(MaxNLocator(5))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"+{v * 100:g}" if v else "0"))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"+{v:g}" if v else "0"))
     ax.set_ylabel("percentage points added")
     axes.legend(ax, 2)
 
@@ -168,8 +168,9 @@ FIGURE = FigureSpec(
     headline=_headline,
     detail=_detail,
     definition="A session is split into runs at its gaps longer than the cap. A run is held at the session's "
-    "peak KV from its first call until the cap has passed after its last one; each run rebuilds "
-    "its context once. Duty cycle: share of the time held during which a call runs.",
+    "peak KV from its first call until the cap has passed after its last one, the session's last run until its "
+    "last call; each run rebuilds its context once. Duty cycle: share of the time held during which a call "
+    "runs.",
     population="sessions and calls of the window with a session id",
     wording="“Much” is half of the peak or more, “little” under a sixth. “Bites” is over one and a half "
     "times the rate at fifteen minutes.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 from matplotlib.axes import Axes
@@ -115,62 +114,84 @@ def _panels(results: ResultsLike) -> tuple[Panel, ...]:
     return tuple(found[:MOST_PANELS]) or (empty,)
 
 
+def _bases(objects: str) -> tuple[str, ...]:
+    """The beginnings of the keys of one kind of object: the busiest hour before the window."""
+    return tuple(f"replay.{stream}.{objects}{never}" for stream in _STREAMS for never in ("", ".never"))
+
+
 def _headline(results: ResultsLike) -> Sentence:
-    for stream in _STREAMS:
-        for objects in _OBJECTS:
-            base = f"replay.{stream}.{objects}"
-            budget = _budget(results, base)
-            if budget and known(results, f"{base}.floor"):
-                return _story(results, base, budget, _STREAMS[stream])
+    for objects, words in _OBJECTS.items():
+        for base in _bases(objects):
+            if known(results, f"{base}.floor"):
+                where = _STREAMS[base.split(".")[1]] + ("" if objects == "session" else f" ({words})")
+                return _story(results, base, where)
     keys = [k for k in results.numbers if k.startswith("replay.") and not known(results, k)]
     return lacking(results, "what a memory budget costs under each policy", tuple(keys[:1]))
 
 
 def _budget(results: ResultsLike, base: str) -> str:
     """The budget that the sentence speaks of: a tenth of K* if it was replayed, else the first one."""
-    start = f"{base}.lru."
+    start = f"{base}.lru.b"
     names = [k[len(start) :] for k in results.numbers if k.startswith(start) and known(results, k)]
-    names = [name for name in names if re.fullmatch(r"b[\d.]+", name)]
-    return "b10" if "b10" in names else names[0] if names else ""
+    return "10" if "10" in names else names[0] if names else ""
 
 
-def _story(results: ResultsLike, base: str, budget: str, where: str) -> Sentence:
-    lru, floor = f"{base}.lru.{budget}", f"{base}.floor"
-    spread = value_of(results, lru) - value_of(results, floor)
-    word = (
-        "A better policy helps little here"
-        if spread < 0.05
-        else "Policy decides"
-        if spread >= 0.2
-        else "A better policy helps somewhat"
-    )
-    size = ("a tenth",) if budget == "b10" else (Quote(lru, f"{budget[1:]}%"),)
-    start = Sentence((f"{word}: with ", *size, " of the peak memory, "))
+def _story(results: ResultsLike, base: str, where: str) -> Sentence:
+    budget, floor = _budget(results, base), f"{base}.floor"
+    if not budget:
+        return say(
+            results, f"No policy can avoid that {{{floor}}} of the calls {where} rebuild their context."
+        )
+    lru = f"{base}.lru.b{budget}"
+    others = {
+        f"{base}.fnu.b{budget}": "knowing the future",
+        f"{base}.mrr.b{budget}": "keeping compressed copies",
+    }
+    others = {key: words for key, words in others.items() if known(results, key)}
     rates = f"LRU rebuilds {{{lru}}} of the calls {where}"
-    for policy, name in (("fnu", "knowing the future"), ("mrr", "keeping compressed copies")):
-        if known(results, f"{base}.{policy}.{budget}"):
-            rates += f", {name} {{{base}.{policy}.{budget}}}"
-    tail = say(results, f"{rates}; no policy can avoid {{{floor}}}.")
-    return Sentence((*start.parts, *tail.parts))
+    rates += "".join(f", {words} {{{key}}}" for key, words in others.items())
+    size: tuple[str | Quote, ...] = ("a tenth of the peak memory",)
+    if budget != "10":  # "20" is a share of K*, "4.7TB" an amount
+        amount = Quote(lru, budget) if budget[-1:] == "B" else Quote(lru, f"{budget}% of the peak")
+        size = (amount, " of memory")
+    head = f"{_verdict(results, lru, floor, list(others))}: with "
+    tail = say(results, f", {rates}; no policy can avoid {{{floor}}}.")
+    return Sentence((head, *size, *tail.parts))
+
+
+def _verdict(results: ResultsLike, lru: str, floor: str, others: list[str]) -> str:
+    """Whether it is policy, memory or neither that keeps calls from finding their KV."""
+    rate = value_of(results, lru)
+    if rate - value_of(results, floor) < 0.05:
+        return "A better policy helps little here"
+    if not others:
+        return "Memory is short"
+    gain = rate - min(value_of(results, key) for key in others)
+    return (
+        "Policy decides"
+        if gain >= 0.15
+        else "A better policy helps somewhat"
+        if gain >= 0.05
+        else "Only memory helps"
+    )
 
 
 def _detail(results: ResultsLike) -> Sentence:
-    for stream in _STREAMS:
-        one, local = f"replay.{stream}.session.floor", f"replay.{stream}.session+deployment.floor"
-        if known(results, one, local):
-            low, high = value_of(results, one), value_of(results, local)
-            word = (
-                "Routing sets a floor of its own"
-                if high > 1.5 * low
-                else "Routing raises the floor somewhat"
-                if high > 1.1 * low
-                else "Routing hardly raises the floor"
-            )
-            return say(
-                results,
-                f"{word}: where KV stays on its deployment, {{{local}}} of the calls are "
-                f"first touches instead of {{{one}}}.",
-            )
+    for one, local in zip(_bases("session"), _bases("session+deployment"), strict=True):
+        one, local = f"{one}.floor", f"{local}.floor"
+        if not known(results, one, local):
+            continue
+        low, high = value_of(results, one), value_of(results, local)
+        word = "Routing hardly raises the floor"
+        if high > 1.1 * low:
+            word = "Routing raises the floor somewhat"
+        if high > 1.5 * low:
+            word = "Routing sets a floor of its own"
+        return say(
+            results,
+            f"{word}: where KV stays on its deployment, {{{local}}} of the calls are first touches instead of "
+            f"{{{one}}}.",
+        )
     return Sentence()
 
 
@@ -197,8 +218,8 @@ FIGURE = FigureSpec(
     "FNU, furthest next use, drops what is called furthest in the future, which it knows; MRR "
     "shrinks the least recently used object to an int4 copy before it drops anything.",
     population="calls with a session id, of the window or of its busiest hour",
-    wording="At a tenth of K*: “helps little” when LRU is within five points of the first touches, “decides” "
-    "from twenty.",
+    wording="A better policy “helps little” when LRU is within five points of the first touches; policy “decides” "
+    "when the best one shown is fifteen points or more below LRU, “only memory helps” when under five.",
     caution="Counterfactual: nobody ran these policies. One pool stands for all replicas, which is kinder "
     "than memory that is split among them. FNU is no bound, as objects differ in size. "
     "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "

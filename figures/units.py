@@ -22,6 +22,7 @@ _BYTES: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")
 _TIMES: Final = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 _COUNTS: Final = frozenset(
     {
+        "call",
         "calls",
         "sessions",
         "count",

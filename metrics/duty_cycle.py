@@ -35,8 +35,7 @@ METRIC = Metric(
     numbers=(
         Number("ceiling.duty_cycle", "share", "time within first to last call in which some call of the session runs / "
                "time from first to last call"),
-        Number("ceiling.duty_cycle.coverage", "share", "resident time of these sessions / resident time of all "
-               "sessions", "sessions: calls with a session id"),
+        Number("ceiling.duty_cycle.coverage", "share", "resident time of these sessions / that of all sessions", "sessions: calls with a session id"),
         Number("ceiling.duty_cycle.raw_ratio", "ratio", "sum of durations / time from first to last call; overlaps count "
                "twice and the last call runs beyond the interval"),
     ),

@@ -7,41 +7,35 @@ from metrics.core.metric import Findings, Metric, Number, ratio
 from metrics.core.quantile import quantiles
 from metrics.core.trace import Trace
 
-# A chained key names a whole prefix, so the blocks of a call that an earlier call carried are
-# exactly its longest shared prefix.
-_BLOCKS = """
-    select steps.session as session, steps.call_index as call_index, steps.t_us as t_us, steps.pos as pos,
-           {explode} as prefix_key
+_CARRIED = """
+    select steps.session as session, steps.call_index as call_index, steps.t_us as t_us, steps.pos as pos, steps.x as x,
+           calls.prefix_keys as prefix_keys, calls.block_size as block_size, {full} as full_blocks
     from steps join calls on steps.pos = calls.pos where calls.block_size is not null"""
+# A chained key names a whole prefix, so two calls that agree on a key agree on all blocks up to it.
+_APPENDED = """
+    select count(*) as pairs, count(case when previous_full = 0 or {there} = previous_key then 1 end) as appended
+    from (
+        select prefix_keys, lag(call_index) over w as previous_index, call_index,
+               lag(full_blocks) over w as previous_full, lag({last}) over w as previous_key
+        from carried window w as (partition by session order by call_index)
+    ) as pairs where previous_index = call_index - 1"""
+# For the same reason the blocks of a call that an earlier call carried are its longest shared prefix.
 _SEEN = """
     select session, call_index, cast(sum(case when call_index > first_index then 1 else 0 end) as bigint) as own,
            cast(sum(case when place > 1 then 1 else 0 end) as bigint) as anywhere
-    from (select session, call_index,
-                 min(call_index) over (partition by session, prefix_key) as first_index,
-                 row_number() over (partition by prefix_key order by t_us, pos) as place
-          from blocks) as placed
-    group by session, call_index"""
-_SHARED = """
-    select steps.session as session, x,
-           case when coalesce(own, 0) * block_size < x then coalesce(own, 0) * block_size else x end as own,
-           case when coalesce(anywhere, 0) * block_size < x then coalesce(anywhere, 0) * block_size else x end
-               as anywhere
-    from (select steps.session, steps.call_index, steps.x, calls.block_size
-          from steps join calls on steps.pos = calls.pos where calls.block_size is not null) as steps
-    left join seen on steps.session = seen.session and steps.call_index = seen.call_index"""
-_APPENDED = """
-    select count(*) as pairs, count(case when previous_full = 0 or key_there = previous_key then 1 end) as appended
     from (
-        select previous_full, previous_key, {there} as key_there
-        from (
-            select call_index, prefix_keys, lag(full_blocks) over w as previous_full, lag(last_key) over w as previous_key
-            from (select session, call_index, prefix_keys, full_blocks, {last} as last_key
-                  from (select steps.session as session, steps.call_index as call_index, calls.prefix_keys as prefix_keys,
-                               {full} as full_blocks
-                        from steps join calls on steps.pos = calls.pos where calls.block_size is not null) as a) as b
-            window w as (partition by session order by call_index)
-        ) as c where call_index > 1 and previous_full is not null
-    ) as d"""
+        select session, call_index, min(call_index) over (partition by session, prefix_key) as first_index,
+               row_number() over (partition by prefix_key order by t_us, pos) as place
+        from (select session, call_index, t_us, pos, {explode} as prefix_key from carried) as blocks
+    ) as placed group by session, call_index"""
+_SHARED = """
+    select session, x, case when own < x then own else x end as own,
+           case when anywhere < x then anywhere else x end as anywhere
+    from (
+        select carried.session as session, x, coalesce(own, 0) * block_size as own,
+               coalesce(anywhere, 0) * block_size as anywhere
+        from carried left join seen on carried.session = seen.session and carried.call_index = seen.call_index
+    ) as tokens"""
 _BY_SESSION = """
     select session, cast(sum(x) as bigint) as x, cast(sum(own) as bigint) as own from shared
     group by session having sum(x) > sum(own)"""
@@ -53,16 +47,15 @@ def compute(trace: Trace, found: Findings) -> None:
     if why is not None:
         found.missing(why, *_WITH_BLOCKS)
         return
-    engine = trace.engine
-    row = engine.row(_APPENDED.format(
-        full=_full_blocks(trace), last=engine.dialect.element("prefix_keys", "full_blocks"),
-        there=engine.dialect.element("prefix_keys", "previous_full")))
-    found.set("prefix.append_only_fraction", ratio(row["appended"], row["pairs"]), row["pairs"],
-              why="no session has two calls with block hashes")
-    blocks = _BLOCKS.format(explode=engine.dialect.explode("calls.prefix_keys"))
-    with (scratch(engine, "blocks", blocks), scratch(engine, "seen", _SEEN),
-          scratch(engine, "shared", _SHARED)):
-        _shared(trace, found)
+    engine, dialect = trace.engine, trace.engine.dialect
+    with scratch(engine, "carried", _CARRIED.format(full=_full_blocks(trace))):
+        row = engine.row(_APPENDED.format(last=dialect.element("prefix_keys", "full_blocks"),
+                                          there=dialect.element("prefix_keys", "previous_full")))
+        found.set("prefix.append_only_fraction", ratio(row["appended"], row["pairs"]), row["pairs"],
+                  why="no two consecutive calls have block hashes")
+        with (scratch(engine, "seen", _SEEN.format(explode=dialect.explode("prefix_keys"))),
+              scratch(engine, "shared", _SHARED)):
+            _shared(trace, found)
 
 
 def _full_blocks(trace: Trace) -> str:
@@ -109,8 +102,8 @@ METRIC = Metric(
     source="Tenure, sections 1 and 2",
     needs=("sessioned",),
     numbers=(
-        Number("prefix.append_only_fraction", "share", "consecutive calls in which the earlier call's full blocks are a "
-               "prefix of the later one's", "consecutive calls of a session, both with block hashes"),
+        Number("prefix.append_only_fraction", "share", "consecutive calls in which the earlier call's full blocks are "
+               "a prefix of the later one's", "consecutive calls of a session, both with block hashes"),
         Number("prefix.ideal_reuse", "share", "context in the longest block prefix shared with an earlier call of the "
                "session / context"),
         Number("prefix.ideal_reuse_global", "share", "the same, shared with an earlier call of any session"),

@@ -69,7 +69,8 @@ def _publish(found: Findings, spec: TableSpec, rows: list[dict[str, Any]], rest:
     calls, context = (sum(row[what] for row in rows) for what in ("calls", "context"))
     if len(rows) > MAX_ROWS:
         tail = rows[MAX_ROWS - 1:]
-        rows = [*rows[:MAX_ROWS - 1], {**rest, **{what: sum(row[what] for row in tail) for what in ("calls", "context")}}]
+        beyond = {what: sum(row[what] for row in tail) for what in ("calls", "context")}
+        rows = [*rows[:MAX_ROWS - 1], {**rest, **beyond}]
     for row in rows:
         row["call_share"], row["context_share"] = ratio(row["calls"], calls), ratio(row["context"], context)
     found.table(spec, rows)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,6 +21,8 @@ REUSE = TableSpec("transition_reuse", "one kind of transition, over the window o
     Column("mean_reuse", pa.float64(), "mean of cached / context tokens over those that report them"),
 ))
 
+Row = dict[str, Any]
+
 MAX_DAYS = 100
 _BY_HOUR = """
     select {hour} as hour, transition, count(*) as calls, count(r_ppb) as reported, cast(sum(r_ppb) as bigint) as reuse
@@ -30,7 +34,8 @@ def compute(trace: Trace, found: Findings) -> None:
     offset = clock.offset_us(profile.first_us)
     groups = trace.rows(_BY_HOUR.format(hour=trace.engine.dialect.div(f"t_us + {offset}", HOUR_US)))
     no_cache, no_place = trace.lacks("cached"), trace.lacks("deployment")
-    table, whole = [], _sums((row["transition"], row) for row in groups)
+    table: list[Row] = []
+    whole = _sums(groups)
     for code, name in TRANSITIONS.items():
         calls, reported, reuse = (whole[code, what] for what in ("calls", "reported", "reuse"))
         share, mean = ratio(calls, profile.sessioned), ratio(reuse, reported * 10**9)
@@ -45,23 +50,24 @@ def compute(trace: Trace, found: Findings) -> None:
     found.table(REUSE, [row for row in table if row["calls"]] + _days(trace, groups, offset))
 
 
-def _sums(rows: object) -> Counter[tuple[object, str]]:
-    sums: Counter[tuple[object, str]] = Counter()
-    for key, row in rows:  # type: ignore[attr-defined]
+def _sums(rows: Iterable[Row]) -> Counter[tuple[int, str]]:
+    """(transition, what) -> sum."""
+    sums: Counter[tuple[int, str]] = Counter()
+    for row in rows:
         for what in ("calls", "reported", "reuse"):
-            sums[key, what] += row[what] or 0
+            sums[row["transition"], what] += row[what] or 0
     return sums
 
 
-def _days(trace: Trace, groups: list[dict[str, int]], offset: int) -> list[dict[str, object]]:
+def _days(trace: Trace, groups: list[Row], offset: int) -> list[Row]:
     """The same by day for calls that stay; at most `MAX_DAYS` days, the first."""
     edges = trace.settings.clock.day_edges(trace.profile.first_us, trace.profile.last_us)[:MAX_DAYS]
     stay = next(code for code, name in TRANSITIONS.items() if name == "same_deployment")
-    table: list[dict[str, object]] = []
+    table: list[Row] = []
     for day, start, end in edges:
         inside = [row for row in groups if start <= row["hour"] * HOUR_US - offset < end]
         total = sum(row["calls"] for row in inside)
-        sums = _sums((row["transition"], row) for row in inside)
+        sums = _sums(inside)
         if sums[stay, "calls"]:
             table.append({"transition": "same_deployment", "day": day, "calls": sums[stay, "calls"],
                           "share": ratio(sums[stay, "calls"], total),

@@ -18,8 +18,9 @@ from replay.residency.policy import find_policy, policies
 from replay.residency.stream import Release
 from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
 from replay.residency.study import Plan
-from telemetry.adapter import Adapter, Arrivals, ReadOptions, adapters, find_adapter
+from telemetry.adapter import Adapter, Arrivals, ReadOptions
 from telemetry.errors import UsageError, shorten
+from telemetry.registry import adapters, find_adapter
 
 __all__ = ["Options", "parse"]
 

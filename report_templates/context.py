@@ -219,7 +219,10 @@ def _exact(value: Any) -> str:
 
 
 def made_by(results: ResultsLike) -> dict[str, Any]:
-    """Input, configuration, versions and the commands that give the same numbers again."""
+    """Input, configuration, versions and the commands that give the same numbers again.
+
+    When it ran and how long it took stay in the manifest: the page is the same bytes on every run.
+    """
     manifest = results.manifest
     commands = dict.fromkeys(_block(n.command) for n in results.numbers.values() if n.command)
     source = _mapping(manifest.get("input"))
@@ -234,8 +237,6 @@ def made_by(results: ResultsLike) -> dict[str, Any]:
             if text
         ),
         "SHA-256 of the input": clean(source.get("sha256") or ""),
-        "Started": clean(manifest.get("started") or ""),
-        "Took": format_value(manifest["wall_s"], "s") if manifest.get("wall_s") is not None else "",
         "kvcensus": clean(manifest.get("kvcensus_version") or ""),
         "Versions": ", ".join(
             f"{clean(k)} {clean(v)}" for k, v in sorted(_mapping(manifest.get("versions")).items())

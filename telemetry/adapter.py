@@ -1,24 +1,21 @@
 """What an adapter is: a source format, read as Arrow batches of the canonical schema.
 
-An adapter is one file in `telemetry/adapters/`; it declares an `ADAPTER` and is found by its
-name. It never holds a whole input in memory and never drops a record: a record that cannot be
+An adapter is one file in `telemetry/adapters/`; it declares an `ADAPTER`, and `telemetry.registry`
+finds it by its name. It never holds a whole input in memory and never drops a record: a record that cannot be
 used is yielded with its `defect`, so that the audit accounts for each one.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 
-from telemetry.errors import InputError, UsageError, shorten
+from telemetry.errors import InputError, shorten
 
-__all__ = ["Adapter", "Arrivals", "DefectLog", "ReadOptions", "Source", "TimestampRule", "adapters",
-           "find_adapter"]
+__all__ = ["Adapter", "Arrivals", "DefectLog", "ReadOptions", "Source", "TimestampRule"]
 
 
 @dataclass(frozen=True)
@@ -164,26 +161,3 @@ class Adapter:
     event_log: bool = False
     needs_arrivals: bool = False
     derived: Mapping[str, str] = field(default_factory=dict)
-
-
-def adapters() -> dict[str, Adapter]:
-    """Every adapter by name; one file in `telemetry/adapters/` each."""
-    import telemetry.adapters as package
-
-    found: dict[str, Adapter] = {}
-    for module in sorted(info.name for info in pkgutil.iter_modules(package.__path__)):
-        adapter = getattr(importlib.import_module(f"{package.__name__}.{module}"), "ADAPTER", None)
-        if adapter is None:
-            continue
-        if adapter.name in found:
-            raise RuntimeError(f"two adapters are called {adapter.name!r}")
-        found[adapter.name] = adapter
-    return found
-
-
-def find_adapter(name: str) -> Adapter:
-    """The adapter called `name`; an unknown name is an error that lists the valid ones."""
-    known = adapters()
-    if name not in known:
-        raise UsageError(f"unknown format {shorten(name)!r}. Known formats: {', '.join(sorted(known))}.")
-    return known[name]

@@ -18,7 +18,9 @@ __all__ = ["Dialect", "Engine", "rows_as_values", "scratch"]
 class Dialect(Protocol):
     """The few functions that engines spell differently. All take and return SQL text."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The engine's name."""
 
     def div(self, numerator: str, denominator: str | int) -> str:
         """Integer division of a number >= 0 by a number > 0."""
@@ -42,7 +44,9 @@ class Engine(Protocol):
     Names are ours, never taken from telemetry; values from telemetry travel as data.
     """
 
-    dialect: Dialect
+    @property
+    def dialect(self) -> Dialect:
+        """How this engine spells what engines spell differently."""
 
     def load(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], columns: str = "*") -> None:
         """Make table `name` of Arrow batches, streamed; `columns` is its select list.

@@ -106,7 +106,7 @@ def _drop_repeats(engine: Engine) -> int:
         engine.create("repeats", _REPEATS.format(hash=hashed))
     repeats: int = engine.row("select count(*) as n from repeats")["n"]
     if repeats:
-        engine.view("usable", "select * from raw where defect is null and not exists " 
+        engine.view("usable", "select * from raw where defect is null and not exists "
                     "(select 1 from repeats where repeats.pos = raw.pos)")
     return repeats
 
@@ -121,7 +121,8 @@ def _drop_equal_events(engine: Engine) -> int:
     )
     echoes: int = engine.row("select count(*) as n from echoes")["n"]
     if echoes:
-        engine.create("kept_events", "select * from usable where not exists (select 1 from echoes where echoes.pos = usable.pos)")
+        engine.create("kept_events",
+                      "select * from usable where not exists (select 1 from echoes where echoes.pos = usable.pos)")
         engine.view("usable", "select * from kept_events")
     return echoes
 

@@ -118,7 +118,8 @@ def _declared(plan: Plan) -> Iterable[Number]:
     for key in plan.keys:
         prefix, of = plan.prefix(key), f"objects by {key}, release={plan.release}"
         yield Number(f"{prefix}.floor", "share", f"distinct objects / calls, {of}", population)
-        yield Number(f"{prefix}.kstar_bytes", "bytes", f"K*: most bytes held at once without eviction, {of}", population)
+        yield Number(f"{prefix}.kstar_bytes", "bytes", f"K*: most bytes held at once without eviction, {of}",
+                     population)
         yield Number(f"{prefix}.calls", "calls", "calls of the stream", population)
         yield Number(f"{prefix}.objects", "objects", f"distinct KV objects, {of}", population)
         for policy in plan.policies:

@@ -54,8 +54,8 @@ def tables(kind: str) -> dict[str, pa.Table]:
         ("gap", "10 s to 1 min", -0.05),
         ("gap", "1 to 15 min", -0.11),
         ("gap", "over 15 min", -0.14),
-        ("placement", "same deployment", 0.04),
-        ("placement", "moved", -0.13),
+        ("placement", "same_deployment", 0.04),
+        ("placement", "cross_deployment", -0.13),
     )
     weights = [
         math.exp(-i / 5) * (1 if deep else 8) + math.exp(-(49 - i) / 3) * (6 if deep else 0.4) + 0.12
@@ -140,9 +140,9 @@ def tables(kind: str) -> dict[str, pa.Table]:
             "trailing_ceiling_bytes": CAPS[kind][name][1] * 1.1,
             "runs": 700_000,
             "reconstruction": CAPS[kind][name][0],
-            "added_points": sum(CAPS[kind][name][4:6]),
-            "added_intra_points": CAPS[kind][name][4],
-            "added_inter_points": CAPS[kind][name][5],
+            "added_points": 100 * sum(CAPS[kind][name][4:6]),
+            "added_intra_points": 100 * CAPS[kind][name][4],
+            "added_inter_points": 100 * CAPS[kind][name][5],
             "inter_share_of_reclaimed": 0.98,
             "duty_cycle": CAPS[kind][name][3],
         }

@@ -1,0 +1,45 @@
+# What a person does here. `make help` lists it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+REPORT ?= report
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-warn-script-location -c constraints.txt
+
+.PHONY: help report test check bench sample clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+report: $(VENV)/base  ## characterize sample_data/ and print where the report lies
+	$(BIN)/kvcensus characterize sample_data --format calls --name "sample data" --out $(REPORT)
+
+test: $(VENV)/dev  ## run every test
+	$(BIN)/python -m pytest
+
+check: $(VENV)/dev  ## lint, types, and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/dev  ## measure speed and memory against a plain DuckDB pass, on a generated trace
+	$(BIN)/python benchmarks/bench.py
+
+sample: $(VENV)/base  ## make sample_data/ anew
+	$(BIN)/python sample_data/make.py
+
+clean:  ## remove the environment, caches and the sample report
+	rm -rf $(VENV) $(REPORT) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit("kvcensus needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/base: $(VENV)/made pyproject.toml constraints.txt
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/base
+	$(PIP) -e '.[dev]'
+	@touch $@
