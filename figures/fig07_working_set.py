@@ -26,7 +26,7 @@ def _cdf(ax: Axes, results: ResultsLike) -> None:
         marker=look.marker if len(data) < 3 else "",
     )
     axes.count_axis(ax.xaxis, log=True)
-    ax.set_xlim(min(floor, h100_gib) / 1.3, max(*sizes, h100_gib) * 1.5)
+    ax.set_xlim(min(floor, h100_gib) / 1.3, max(*sizes, h100_gib) * 4)
     axes.percent_axis(ax.yaxis)
     axes.reference(ax, h100_gib, "one 80 GB GPU", axis="x", place=0.1)
     for key, height in (

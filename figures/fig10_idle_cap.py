@@ -168,8 +168,8 @@ FIGURE = FigureSpec(
     headline=_headline,
     detail=_detail,
     definition="A session is split into runs at its gaps longer than the cap. A run is held at the session's "
-    "peak KV from its first call until the cap has passed after its last one, the session's last run until its "
-    "last call; each run rebuilds its context once. Duty cycle: share of the time held during which a call "
+    "peak KV from its first call until the cap has passed after its last one, the session's last run until "
+    "its last call; each run rebuilds its context once. Duty cycle: share of the time held during which a call "
     "runs.",
     population="sessions and calls of the window with a session id",
     wording="“Much” is half of the peak or more, “little” under a sixth. “Bites” is over one and a half "

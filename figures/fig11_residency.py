@@ -130,10 +130,11 @@ def _headline(results: ResultsLike) -> Sentence:
 
 
 def _budget(results: ResultsLike, base: str) -> str:
-    """The budget that the sentence speaks of: a tenth of K* if it was replayed, else the first one."""
+    """The budget that the sentence speaks of: the share of K* nearest to a tenth, else the first amount."""
     start = f"{base}.lru.b"
     names = [k[len(start) :] for k in results.numbers if k.startswith(start) and known(results, k)]
-    return "10" if "10" in names else names[0] if names else ""
+    shares = [name for name in names if name.replace(".", "", 1).isdigit()]  # "20"; an amount is "4.7TB"
+    return min(shares, key=lambda name: abs(float(name) - 10)) if shares else names[0] if names else ""
 
 
 def _story(results: ResultsLike, base: str, where: str) -> Sentence:
@@ -150,13 +151,13 @@ def _story(results: ResultsLike, base: str, where: str) -> Sentence:
     others = {key: words for key, words in others.items() if known(results, key)}
     rates = f"LRU rebuilds {{{lru}}} of the calls {where}"
     rates += "".join(f", {words} {{{key}}}" for key, words in others.items())
-    size: tuple[str | Quote, ...] = ("a tenth of the peak memory",)
-    if budget != "10":  # "20" is a share of K*, "4.7TB" an amount
-        amount = Quote(lru, budget) if budget[-1:] == "B" else Quote(lru, f"{budget}% of the peak")
-        size = (amount, " of memory")
+    size: str | Quote = "a tenth of the peak memory"
+    if budget != "10":
+        share = budget.replace(".", "", 1).isdigit()
+        size = Quote(lru, f"{budget}% of the peak memory" if share else f"{budget} of memory")
     head = f"{_verdict(results, lru, floor, list(others))}: with "
     tail = say(results, f", {rates}; no policy can avoid {{{floor}}}.")
-    return Sentence((head, *size, *tail.parts))
+    return Sentence((head, size, *tail.parts))
 
 
 def _verdict(results: ResultsLike, lru: str, floor: str, others: list[str]) -> str:
@@ -167,13 +168,9 @@ def _verdict(results: ResultsLike, lru: str, floor: str, others: list[str]) -> s
     if not others:
         return "Memory is short"
     gain = rate - min(value_of(results, key) for key in others)
-    return (
-        "Policy decides"
-        if gain >= 0.15
-        else "A better policy helps somewhat"
-        if gain >= 0.05
-        else "Only memory helps"
-    )
+    if gain < 0.05:
+        return "Only memory helps"
+    return "Policy decides" if gain >= 0.15 else "A better policy helps somewhat"
 
 
 def _detail(results: ResultsLike) -> Sentence:
@@ -189,8 +186,8 @@ def _detail(results: ResultsLike) -> Sentence:
             word = "Routing sets a floor of its own"
         return say(
             results,
-            f"{word}: where KV stays on its deployment, {{{local}}} of the calls are first touches instead of "
-            f"{{{one}}}.",
+            f"{word}: where KV stays on its deployment, {{{local}}} of the calls are first touches instead "
+            f"of {{{one}}}.",
         )
     return Sentence()
 
@@ -202,9 +199,9 @@ FIGURE = FigureSpec(
     kind="replayed",
     tables=("residency_replay",),
     keys=tuple(
-        f"replay.{stream}.{objects}.{what}"
-        for stream in _STREAMS
+        f"{base}.{what}"
         for objects in _OBJECTS
+        for base in _bases(objects)
         for what in ("floor", "kstar_bytes", "lru.b10", "fnu.b10", "mrr.b10")
     ),
     needs=(),
@@ -218,8 +215,8 @@ FIGURE = FigureSpec(
     "FNU, furthest next use, drops what is called furthest in the future, which it knows; MRR "
     "shrinks the least recently used object to an int4 copy before it drops anything.",
     population="calls with a session id, of the window or of its busiest hour",
-    wording="A better policy “helps little” when LRU is within five points of the first touches; policy “decides” "
-    "when the best one shown is fifteen points or more below LRU, “only memory helps” when under five.",
+    wording="A better policy “helps little” when LRU is within five points of the first touches; policy "
+    "“decides” when the best one shown is fifteen points or more below LRU, “only memory helps” when under five.",
     caution="Counterfactual: nobody ran these policies. One pool stands for all replicas, which is kinder "
     "than memory that is split among them. FNU is no bound, as objects differ in size. "
     "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from figures import style
 from figures.sentence import Sentence, lacking
-from figures.source import ResultsLike, known, value_of, why_of
+from figures.source import ResultsLike, known, why_of
 
 __all__ = ["FigureSpec", "Kind", "Panel", "Panels"]
 
@@ -127,11 +127,13 @@ class FigureSpec:
             "replayed": "Exact replay of the observed calls; no interval was asked for.",
         }[self.kind]
 
-    def sizes(self, results: ResultsLike) -> list[tuple[str, int | None]]:
-        """Population and n as the store gives them for the keys of this figure, without repeats."""
-        found: dict[tuple[str, int | None], None] = {}
+    def sizes(self, results: ResultsLike) -> dict[str, list[int]]:
+        """Population -> each n that the store gives for the keys of this figure."""
+        found: dict[str, list[int]] = {}
         for key in self.keys:
-            if value_of(results, key) is not None:
-                number = results.numbers[key]
-                found[(number.population, number.n)] = None
-        return list(found)
+            number = results.numbers.get(key)
+            if number is not None and number.value is not None and number.n is not None:
+                known_sizes = found.setdefault(number.population, [])
+                if number.n not in known_sizes:
+                    known_sizes.append(number.n)
+        return found

@@ -78,7 +78,7 @@ def glance(results: ResultsLike) -> Sentence:
     )
     return found + clause(
         results,
-        "Sessions cut by its edges: {trace.sessions_cut_left} at the start, "
+        "Its edges may cut {trace.sessions_cut_left|session} at the start and "
         "{trace.sessions_cut_right} at the end.",
     )
 

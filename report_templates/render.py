@@ -108,7 +108,10 @@ def _figure(spec: FigureSpec, results: ResultsLike) -> dict[str, Any]:
             finding.plain(),
         )
         panels.append({"title": panel.title, "svg": Markup(svg)})  # serialised XML: escaped there
-    sizes = [(clean(population, 200), "" if n is None else f"{n:,}") for population, n in spec.sizes(results)]
+    sizes = [
+        (clean(population, 200), ", ".join(f"{n:,}" for n in sizes[:5]))
+        for population, sizes in list(spec.sizes(results).items())[:5]
+    ]
     return {
         "spec": spec,
         "lead": spec.lead(results),
@@ -116,7 +119,7 @@ def _figure(spec: FigureSpec, results: ResultsLike) -> dict[str, Any]:
         "panels": panels,
         "reasons": reasons,
         "certainty": clean(spec.certainty(results), 400),
-        "sizes": sizes[:4],
+        "sizes": sizes,
         "tables": [tables.view(results, name) for name in spec.tables if results.has_table(name)],
     }
 
@@ -148,6 +151,9 @@ def render_index(title: str, windows: Sequence[tuple[str, str, ResultsLike]]) ->
 
 
 def _cell(results: ResultsLike, key: str) -> Value | None:
-    """The number of `key` as it would stand in a sentence."""
-    found = [part for part in clause(results, f"{{{key}}}").parts if isinstance(part, Value)]
+    """The number of `key` as it would stand in a sentence; a replay of the window where no hour was."""
+    sentence = clause(results, f"{{{key}}}") or clause(
+        results, f"{{{key.replace('busiest-hour', 'window')}}}"
+    )
+    found = [part for part in sentence.parts if isinstance(part, Value)]
     return found[0] if found else None

@@ -145,3 +145,31 @@ def test_values_are_written_by_unit(value, unit, text):
 def test_a_value_keeps_its_population_and_n_within_reach():
     (value,) = [p for p in say(stores.deep(), "{depth.p50}").parts if isinstance(p, Value)]
     assert value.title == "depth.p50 = 13 calls; calls with a session id; n = 176,007"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "says"),
+    [
+        (r"\.b(1|2|5|10)$", None, "with 20% of the peak memory, LRU rebuilds 42.0%"),
+        (r"\.b[\d.]+$", ".b4.7TB", "with 4.7TB of memory, LRU rebuilds"),
+        (
+            r"\.(floor|lru\.)",
+            r".never.\1",
+            "Memory is short: with a tenth of the peak memory, LRU rebuilds 62.9%",
+        ),
+        (r"\.lru\.", None, "No policy can avoid that 5.39% of the calls"),
+        (r"busiest-hour", "window", "of the calls over the whole window, knowing the future"),
+        (r"\.session\.", None, "in the busiest hour (one a session and model), knowing the future"),
+    ],
+)
+def test_the_replay_sentence_follows_what_was_replayed(pattern, replacement, says):
+    """`replacement`: what the matching part of a replay's key becomes; None = that key was not replayed."""
+    store, numbers = stores.deep(), {}
+    for key, number in store.numbers.items():
+        if not key.startswith("replay.") or not re.search(pattern, key):
+            numbers[key] = number
+        elif replacement is not None:
+            numbers.setdefault(re.sub(pattern, replacement, key), number)
+    store.numbers = numbers
+    (spec,) = [spec for spec in FIGURES if spec.name == "fig11"]
+    assert says in spec.finding(store).plain()
