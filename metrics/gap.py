@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,6 @@ CDF = TableSpec("gap_cdf", "one bin of gaps of one kind", (
 
 _STEPS_A_DECADE = 18
 IDLE = "case when busy_us >= gap_us then 0 else gap_us - busy_us end"
-_GAPS = "(select gap_us, opens, busy_us from steps where gap_us is not null)"
 _TURNS = """
     select count(*) as n, count(case when opens then 1 end) as inter,
            cast(sum(gap_us) as bigint) as time_us,
@@ -37,17 +37,22 @@ def compute(trace: Trace, found: Findings) -> None:
         return
     for p, key in (("0.5", "p50"), ("0.99", "p99"), ("1", "max")):
         found.set(f"gap.{key}_s", at[p] / 1e6, at.total)
-    table = _cdf(trace, "all", "gap_us", "true")
-    table += _turn_gaps(trace, found)
-    table += _idle_gaps(trace, found)
+    binned = _binned(trace, "gap_us", "opens", "gap_us is not null")
+    table = _cdf("all", binned)
+    if _turn_gaps(trace, found):
+        table += _cdf("inter", [row for row in binned if row["part"] is True])
+        table += _cdf("intra", [row for row in binned if row["part"] is False])
+    if _idle_gaps(trace, found):
+        table += _cdf("idle", _binned(trace, IDLE, "true", "busy_us is not null"))
     found.table(CDF, table)
 
 
-def _turn_gaps(trace: Trace, found: Findings) -> list[dict[str, Any]]:
+def _turn_gaps(trace: Trace, found: Findings) -> bool:
+    """Gaps within and between turns; false when the trace marks none."""
     why = trace.lacks("turn")
     if why is not None:
         found.missing(why, "gap.inter_share", "gap.inter_idle_share", "gap.inter_p50_s", "gap.intra_p50_s")
-        return []
+        return False
     row = trace.row(_TURNS)
     why = "no gap is classified as within or between turns"
     found.set("gap.inter_share", ratio(row["inter"], row["n"]), row["n"], why=why)
@@ -58,28 +63,36 @@ def _turn_gaps(trace: Trace, found: Findings) -> list[dict[str, Any]]:
         at = medians.get(group)
         found.set(f"gap.{name}_p50_s", at["0.5"] / 1e6 if at else None, at.total if at else 0,
                   why=f"no {name}-turn gap")
-    return _cdf(trace, "inter", "gap_us", "opens") + _cdf(trace, "intra", "gap_us", "not opens")
+    return True
 
 
-def _idle_gaps(trace: Trace, found: Findings) -> list[dict[str, Any]]:
+def _idle_gaps(trace: Trace, found: Findings) -> bool:
+    """Gaps in which no engine works; false when no duration is known."""
     keys = ("gap.idle_p50_s", "gap.idle_p99_s", "gap.idle_max_s")
     at = trace.quantiles("(select gap_us, busy_us from steps where busy_us is not null)", IDLE, "0.5", "0.99", "1")
     if at is None:
         found.missing(trace.lacks("duration") or "no gap follows a call of known duration", *keys)
-        return []
+        return False
     for p, key in zip(("0.5", "0.99", "1"), keys, strict=True):
         found.set(key, at[p] / 1e6, at.total)
-    return _cdf(trace, "idle", IDLE, "busy_us is not null")
+    return True
 
 
-def _cdf(trace: Trace, kind: str, value: str, condition: str) -> list[dict[str, Any]]:
+def _binned(trace: Trace, value: str, part: str, condition: str) -> list[dict[str, Any]]:
+    """Gaps by decimal bin and part, in order of the bins."""
     edge = upper_edge(trace.engine.dialect, "value", _STEPS_A_DECADE)
-    rows = trace.rows(f"select {edge} as edge, count(*) as gaps from (select {value} as value from {_GAPS} as g "
-                      f"where {condition}) as v group by 1 order by 1")
-    total, below, table = sum(row["gaps"] for row in rows), 0, []
+    return trace.rows(f"select {edge} as edge, part, count(*) as gaps from (select {value} as value, {part} as part "
+                      f"from steps where {condition}) as v group by 1, 2 order by 1, 2")
+
+
+def _cdf(kind: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    edges: Counter[int] = Counter()
     for row in rows:
-        below += row["gaps"]
-        table.append({"kind": kind, "seconds": row["edge"] / 1e6, "gaps": row["gaps"], "cdf": ratio(below, total)})
+        edges[row["edge"]] += row["gaps"]
+    total, below, table = edges.total(), 0, []
+    for edge, gaps in edges.items():
+        below += gaps
+        table.append({"kind": kind, "seconds": edge / 1e6, "gaps": gaps, "cdf": ratio(below, total)})
     return table
 
 

@@ -25,9 +25,14 @@ def upper_edge(dialect: Dialect, value: str, steps: int) -> str:
     """
     if 90 % steps:
         raise ValueError("steps must divide 90")
-    branches = []
-    for exponent in range(DECADES):
-        width = max(9 * 10**exponent // steps, 1)
-        edge = f"({dialect.div(value, width)} + 1) * {width}"
-        branches.append(f"when {value} < {10 ** (exponent + 1)} then {edge}")
-    return f"case {' '.join(branches)} end"
+    return _branch(dialect, value, steps, 0, DECADES - 1)
+
+
+def _branch(dialect: Dialect, value: str, steps: int, low: int, high: int) -> str:
+    """The edge of a value whose decade lies in [low, high], found by halving."""
+    if low == high:
+        width = max(9 * 10**low // steps, 1)
+        return f"({dialect.div(value, width)} + 1) * {width}"
+    middle = (low + high) // 2
+    below, above = (_branch(dialect, value, steps, *part) for part in ((low, middle), (middle + 1, high)))
+    return f"case when {value} < {10 ** (middle + 1)} then {below} else {above} end"

@@ -22,6 +22,10 @@ class Dialect(Protocol):
     def name(self) -> str:
         """The engine's name."""
 
+    @property
+    def sums_in_buckets(self) -> bool:
+        """A running sum over a whole table would run in one place: sum by bucket, then within."""
+
     def div(self, numerator: str, denominator: str | int) -> str:
         """Integer division of a number >= 0 by a number > 0."""
 

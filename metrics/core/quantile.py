@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from metrics.core.engine import Engine, rows_as_values
+from metrics.core.engine import Engine
 
 __all__ = ["Quantiles", "quantiles", "rank_of"]
 
@@ -78,22 +78,21 @@ def quantiles(engine: Engine, relation: str, value: str, probabilities: Sequence
         raise ValueError(f"quantiles are of values >= 0, {value} is not")
     points = [Fraction(p) for p in probabilities]
     searches = [_Search(row["grp"], p, rank_of(p, row["total"])) for row in groups for p in points]
-    shift = _first_shift(max(row["highest"] for row in groups))
     parent = None
-    while True:
+    for shift in _shifts(max(row["highest"] for row in groups)):
         _narrow(engine, source, searches, shift, parent)
-        if shift == 0:
-            break
-        parent, shift = shift, max(shift - _FAN_OUT_BITS, 0)
+        parent = shift
     found: dict[int, dict[Fraction, int]] = {}
     for search in searches:
         found.setdefault(search.group, {})[search.p] = search.bucket
     return {row["grp"]: Quantiles(row["total"], found[row["grp"]]) for row in groups}
 
 
-def _first_shift(highest: int) -> int:
+def _shifts(highest: int) -> list[int]:
+    """Bucket widths, as powers of two, that split the bits of the highest value evenly."""
     bits = max(int(highest).bit_length(), 1)
-    return max(-(-bits // _FAN_OUT_BITS) - 1, 0) * _FAN_OUT_BITS
+    rounds = -(-bits // _FAN_OUT_BITS)
+    return [bits * (rounds - done) // rounds for done in range(1, rounds + 1)]
 
 
 def _narrow(engine: Engine, source: str, searches: list[_Search], shift: int, parent: int | None) -> None:
@@ -115,14 +114,20 @@ def _narrow(engine: Engine, source: str, searches: list[_Search], shift: int, pa
 
 def _count(engine: Engine, source: str, searches: list[_Search], shift: int,
            parent: int | None) -> list[dict[str, Any]]:
-    div = engine.dialect.div
-    bucket = div("s.val", 1 << shift)
-    wanted = ""
-    if parent is not None:
-        keys = sorted({(search.group, search.bucket) for search in searches})
-        wanted = (f"join (values {rows_as_values(keys)}) as wanted(grp, bucket) "
-                  f"on s.grp = wanted.grp and {div('s.val', 1 << parent)} = wanted.bucket")
+    bucket = engine.dialect.div("s.val", 1 << shift)
+    inside = "true" if parent is None else _inside({search.bucket for search in searches}, parent)
     return engine.rows(
         f"select s.grp as grp, {bucket} as bucket, cast(sum(s.wgt) as bigint) as weight "
-        f"from {source} as s {wanted} group by s.grp, {bucket}"
+        f"from {source} as s where {inside} group by s.grp, {bucket}"
     )
+
+
+def _inside(buckets: set[int], shift: int) -> str:
+    """SQL for "the value lies in one of these buckets"; neighbours are joined into one range."""
+    ranges: list[list[int]] = []
+    for bucket in sorted(buckets):
+        if ranges and ranges[-1][1] == bucket:
+            ranges[-1][1] += 1
+        else:
+            ranges.append([bucket, bucket + 1])
+    return "(" + " or ".join(f"s.val >= {low << shift} and s.val < {high << shift}" for low, high in ranges) + ")"

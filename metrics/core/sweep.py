@@ -1,7 +1,7 @@
 """The exact event sweep: how much is resident at once (paper 4.2, Eq. 6).
 
-An interval [start, end] is closed: at equal times arrivals come before departures. Running sums
-go through time buckets first, so that no engine has to run one sum over everything in one place.
+An interval [start, end] is closed: at equal times arrivals come before departures. Where an engine
+would run one sum over everything in one place, running sums go through time buckets first.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metrics.core.clock import HOUR_US
-from metrics.core.engine import Engine
+from metrics.core.engine import Engine, rows_as_values, scratch
 
 __all__ = ["Peak", "levels_query", "moves_of", "peak"]
 
@@ -30,6 +30,21 @@ def moves_of(intervals: str) -> str:
         select end_us as t_us, 0 as up, tokens as down, 0 as came, 1 as went from {intervals} as d"""
 
 
+_BUCKETS = 1 << 16
+_INSIDE = """
+    select max(tokens) as tokens, max(intervals) as intervals from (
+        select base + cast(sum(up - down) over upto as bigint) + down as tokens,
+               base_count + cast(sum(came - went) over upto as bigint) + went as intervals
+        from (
+            select t_us, {bucket} as bucket, {sums} from sweep_moves
+            where {bucket} in (select bucket from (values {candidates}) as c(bucket, base, base_count))
+            group by t_us
+        ) as events join (values {candidates}) as candidates(bucket, base, base_count)
+        on events.bucket = candidates.bucket
+        window upto as (partition by events.bucket order by t_us rows unbounded preceding)
+    ) as levels"""
+
+
 def levels_query(engine: Engine, moves: str, bucket_us: int = HOUR_US, offset_us: int = 0) -> str:
     """SQL for the level at every time at which something arrives or departs.
 
@@ -47,13 +62,25 @@ def levels_query(engine: Engine, moves: str, bucket_us: int = HOUR_US, offset_us
         tokens_at and intervals_at (resident at t_us itself, before its departures).
     """
     bucket = engine.dialect.div(f"t_us + {offset_us}", bucket_us)
-    return f"""
-        with moves as ({moves}),
-        events as (
+    query = _BUCKETED if engine.dialect.sums_in_buckets else _PLAIN
+    return query.format(events=_EVENTS.format(moves=moves, bucket=bucket))
+
+
+_EVENTS = """moves as ({moves}), events as (
             select t_us, {bucket} as bucket, cast(sum(up) as bigint) as up, cast(sum(down) as bigint) as down,
                    cast(sum(came) as bigint) as came, cast(sum(went) as bigint) as went
             from moves group by t_us
-        ), nets as (
+        )"""
+_PLAIN = """
+        with {events}, levels as (
+            select bucket, t_us, down, went, cast(sum(up - down) over upto as bigint) as tokens,
+                   cast(sum(came - went) over upto as bigint) as intervals
+            from events window upto as (order by t_us rows unbounded preceding)
+        )
+        select bucket, t_us, tokens, intervals, tokens + down as tokens_at, intervals + went as intervals_at
+        from levels"""
+_BUCKETED = """
+        with {events}, nets as (
             select bucket, cast(sum(up - down) as bigint) as net, cast(sum(came - went) as bigint) as net_count
             from events group by bucket
         ), offsets as (
@@ -73,9 +100,34 @@ def levels_query(engine: Engine, moves: str, bucket_us: int = HOUR_US, offset_us
 
 
 def peak(engine: Engine, moves: str) -> Peak:
-    """The most that is resident at once; 0 without moves."""
-    row = engine.row(
-        "select coalesce(max(tokens_at), 0) as tokens, coalesce(max(intervals_at), 0) as intervals "
-        f"from ({levels_query(engine, moves)}) as l"
-    )
-    return Peak(row["tokens"], row["intervals"])
+    """The most that is resident at once; 0 without moves.
+
+    Exact, but only where it has to be: a time bucket whose level at its start plus all its arrivals
+    does not exceed a level that is reached elsewhere cannot hold the peak, and is not looked into.
+    """
+    with scratch(engine, "sweep_moves", moves):
+        span = engine.row("select min(t_us) as first_us, max(t_us) as last_us from sweep_moves")
+        if span["first_us"] is None:
+            return Peak(0, 0)
+        width = -(-(span["last_us"] - span["first_us"] + 1) // _BUCKETS)
+        bucket = engine.dialect.div(f"t_us - {span['first_us']}", width)
+        sums = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in ("up", "down", "came", "went"))
+        buckets = engine.rows(f"select {bucket} as bucket, {sums} from sweep_moves group by 1 order by 1")
+        tokens, dense = _reached(buckets, "up", "down")
+        intervals, crowded = _reached(buckets, "came", "went")
+        inside = {row["bucket"]: row for row in (*dense, *crowded)}
+        if inside:
+            top = engine.row(_INSIDE.format(bucket=bucket, sums=sums, candidates=rows_as_values(
+                (number, row["up_base"], row["came_base"]) for number, row in inside.items())))
+            tokens, intervals = max(tokens, top["tokens"]), max(intervals, top["intervals"])
+    return Peak(tokens, intervals)
+
+
+def _reached(buckets: list[dict[str, int]], up: str, down: str) -> tuple[int, list[dict[str, int]]]:
+    """The highest level at a bucket's edge, and the buckets that could hold a higher one."""
+    level = best = 0
+    for row in buckets:
+        row[f"{up}_base"] = level
+        level += row[up] - row[down]
+        best = max(best, level)
+    return best, [row for row in buckets if row[f"{up}_base"] + row[up] > best]

@@ -18,6 +18,7 @@ class DuckDialect:
     """How DuckDB spells what engines spell differently."""
 
     name = "duckdb"
+    sums_in_buckets = False  # one process; its streaming window is several times faster than partitions
 
     def div(self, numerator: str, denominator: str | int) -> str:
         return f"(({numerator}) // ({denominator}))"

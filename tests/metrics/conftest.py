@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from metrics_rows import Census
+
 from metrics.core.engine import Engine
 from metrics.engines.duckdb import DuckEngine
-from metrics_rows import Census
 
 
 def _duckdb(scratch: Path) -> Engine:

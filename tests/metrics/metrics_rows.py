@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
+
 from metrics.core.audit import Audit, audit
 from metrics.core.classes import DEFAULT_RULES
 from metrics.core.clock import Window

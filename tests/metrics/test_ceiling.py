@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from metrics_rows import BETA, DAY, HOUR, MINUTE, Census, Row, call
+
 from metrics.ceiling import METRIC
 from metrics.core.clock import Clock, find_zone
-from metrics_rows import BETA, DAY, HOUR, MINUTE, Census, Row, call
 
 HELD, LIVE = "ceiling.hold_all_live_bytes", "ceiling.peak_sessions"
 MINUTES, HOURS = "ceiling.minute_bins_bytes", "ceiling.hour_bins_bytes"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from metrics_rows import Census, call
+
 from metrics.class_share import METRIC
 from metrics.core.classes import CLASSES, DEFAULT_RULES, ClassRule, classify
-from metrics_rows import Census, call
 
 COLUMNS = ("class", "context_tokens", "context_share", "uncached_tokens", "uncached_share")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from metrics.class_transition import METRIC
 from metrics_rows import Census, Row, call
+
+from metrics.class_transition import METRIC
 
 COLUMNS = ("from_class", "to_class", "transitions", "probability")
 

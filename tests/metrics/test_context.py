@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from metrics.context import METRIC
 from metrics_rows import Census, Row, call
+
+from metrics.context import METRIC
 
 MARKS = ("context.index_1_p50", "context.index_11_p50", "context.index_30_p50")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from metrics.depth import METRIC
 from metrics_rows import Census, Row, call
+
+from metrics.depth import METRIC
 
 KEYS = ("depth.p50", "depth.p90", "depth.p99", "depth.max", "depth.mean")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from metrics.duty_cycle import METRIC
 from metrics_rows import Census, call
+
+from metrics.duty_cycle import METRIC
 
 KEYS = ("ceiling.duty_cycle", "ceiling.duty_cycle.raw_ratio", "ceiling.duty_cycle.coverage")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from metrics.excursion import METRIC
 from metrics_rows import HOUR, MINUTE, Census, Row, call
+
+from metrics.excursion import METRIC
 
 KEYS = ("excursion.reuse_0", "excursion.reuse_1", "excursion.reuse_2", "excursion.reuse_3plus")
 

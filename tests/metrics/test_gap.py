@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from metrics.gap import METRIC
 from metrics_rows import Census, call
+
+from metrics.gap import METRIC
 
 GAPS = ("gap.p50_s", "gap.p99_s", "gap.max_s")
 TURNS = ("gap.inter_share", "gap.inter_idle_share", "gap.inter_p50_s", "gap.intra_p50_s")

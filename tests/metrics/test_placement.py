@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from metrics.placement import METRIC
 from metrics_rows import Census, Row, call
+
+from metrics.placement import METRIC
 
 SR = ("placement.sr_share", "placement.sr_unknown", "placement.sr.depth_p50", "placement.sr.reuse")
 SD = ("placement.sd_share", "placement.sd_unknown", "placement.sd.depth_p50", "placement.sd.reuse")

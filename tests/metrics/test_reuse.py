@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from metrics.reuse import METRIC
 from metrics_rows import Census, call
+
+from metrics.reuse import METRIC
 
 CALLS = ("reuse.calls_ge_95", "reuse.calls_lt_20", "reuse.calls_20_80")
 SESSIONS = ("reuse.sessions_ge_80", "reuse.sessions_20_80")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from metrics.served import METRIC
 from metrics_rows import Census, call
+
+from metrics.served import METRIC
 
 HOSTILE = ["'; drop table calls; --", "<script>alert(1)</script>", "../../etc/passwd", 'a"b\\c\n\t\x07', "m" * 10_000,
            "unknown", "", "%s{0}", "Ω≈ç√"]

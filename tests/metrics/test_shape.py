@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from metrics.shape import METRIC
 from metrics_rows import Census, call, window
+
+from metrics.shape import METRIC
 
 KEYS = ("trace.calls", "trace.sessions", "trace.sessioned_calls", "trace.models", "trace.span_s")
 CUTS = ("trace.sessions_cut_left", "trace.sessions_cut_right")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from metrics_rows import DAY, HOUR, Census, Row, call
+
 from metrics.core.clock import Clock, find_zone
 from metrics.core.steps import TRANSITIONS
 from metrics.transition_reuse import METRIC
-from metrics_rows import DAY, HOUR, Census, Row, call
 
 COLUMNS = ("transition", "calls", "share", "mean_reuse")
 

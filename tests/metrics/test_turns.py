@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from metrics.turns import METRIC
 from metrics_rows import Census, call, window
+
+from metrics.turns import METRIC
 
 KEYS = ("turns.per_session", "turns.calls_per_turn", "turns.internal_share", "turns.unclassified")
 

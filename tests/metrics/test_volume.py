@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from metrics.volume import METRIC
 from metrics_rows import Census, call
+
+from metrics.volume import METRIC
 
 
 def test_calls_without_reported_output_are_on_neither_side(census: Census) -> None:

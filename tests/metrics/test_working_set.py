@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from metrics_rows import BETA, Census, call
+
 from metrics.core.geometry import Geometry
 from metrics.working_set import METRIC
-from metrics_rows import BETA, Census, call
 
 KEYS = ("working_set.p50_gib", "working_set.p90_gib", "working_set.p99_gib")
 GIB = 2**30

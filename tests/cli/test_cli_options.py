@@ -1,0 +1,179 @@
+"""What each option does."""
+
+from __future__ import annotations
+
+import stat
+from typing import Any
+
+import pytest
+
+GIB = 2**30
+
+
+def test_window_takes_its_calls_only(cli: Any) -> None:
+    ran = cli.ok(cli.file(), "--window", "2026-03-03T10:01:00Z/2026-03-03T10:05:00Z")
+    assert ran.manifests() == ["window"]
+    assert ran.value("trace.calls", "window") == 4  # the end is not included
+    assert ran.json("audit", "window")["rows_excluded"]["outside_window"] == 16
+    assert ran.json("manifest", "window")["window"]["start"] == "2026-03-03T10:01:00Z"
+
+
+def test_window_is_read_in_the_zone(cli: Any) -> None:
+    ran = cli.ok(cli.file(), "--window", "2026-03-04/2026-03-05", "--tz", "Europe/Berlin")
+    assert ran.value("trace.calls", "window") == 1  # 23:59:59.999999Z is past midnight in Berlin; 00:00Z of the 5th not
+    assert ran.json("manifest", "window")["window"]["start"] == "2026-03-04T00:00:00+01:00"
+
+
+def test_window_without_calls_says_where_they_are(cli: Any) -> None:
+    cli.fails(3, cli.file(), "--window", "2030-01-01/2031-01-01",
+              says=["2026-03-03T10:00:00Z", "2026-03-05T09:00:05Z"])
+
+
+def test_split_makes_a_folder_a_window_and_an_index(cli: Any) -> None:
+    ran = cli.ok(cli.file(), "--split", "1d")
+    assert ran.manifests() == ["2026-03-03", "2026-03-05"]
+    assert "windows without a call, left out: 2026-03-04" in ran.stderr
+    index = (ran.out / "index.html").read_text()
+    assert 'href="2026-03-03/report.html"' in index
+    assert 'href="2026-03-05/report.html"' in index
+    assert "2026-03-04" not in index
+    assert ran.stdout.endswith(f"report: {ran.out / 'index.html'}\n")
+    for window, calls in (("2026-03-03", 14), ("2026-03-05", 6)):
+        assert ran.value("trace.calls", window) == calls
+        audit = ran.json("audit", window)
+        assert audit["rows_used"] + sum(audit["rows_excluded"].values()) == audit["rows_read"] == 20
+
+
+def test_split_follows_the_zone(cli: Any) -> None:
+    ran = cli.ok(cli.file(), "--split", "1d", "--tz", "Asia/Tokyo")
+    assert ran.manifests() == ["2026-03-03", "2026-03-04", "2026-03-05"]
+    half = cli.ok(cli.file(), "--split", "12h")
+    assert half.manifests() == ["2026-03-03T000000", "2026-03-03T120000", "2026-03-05T000000"]
+
+
+@pytest.mark.xfail(strict=True, reason="windows of the repeated hour have one name: the second overwrites the first")
+def test_split_keeps_both_hours_when_clocks_go_back(cli: Any) -> None:
+    data = cli.file("session_id,timestamp,context_tokens\na,2026-10-25T00:30:00Z,10\na,2026-10-25T01:30:00Z,10\n")
+    ran = cli.ok(data, "--split", "1h", "--tz", "Europe/Berlin")
+    assert len(ran.manifests()) == 2
+
+
+def test_stream_window_replays_all_sessioned_calls(cli: Any) -> None:
+    busiest, window = cli.ok(cli.file()), cli.ok(cli.file(), "--stream", "window")
+    assert any(key.startswith("replay.busiest-hour.session.lru.b10") for key in busiest.json())
+    found = window.json()["replay.window.session.lru.b10"]
+    assert found["n"] == 19
+    assert busiest.json()["replay.busiest-hour.session.lru.b10"]["n"] == 9
+
+
+def test_key_budgets_policies_choose_what_is_published(cli: Any) -> None:
+    ran = cli.ok(cli.file(), "--key", "session+deployment", "--budgets", "25%,1GB", "--policies", "mrr,lru")
+    keys = [key for key in ran.json() if key.startswith("replay.busiest-hour.")]
+    for key in ("lru.b25", "lru.b1GB", "mrr.b25", "mrr.b1GB"):
+        assert f"replay.busiest-hour.session+deployment.{key}" in keys
+    assert not any(".session." in key or ".fnu." in key for key in keys)
+
+
+def test_release_never_holds_more(cli: Any) -> None:
+    peaks = {}
+    for release in ("last", "never"):
+        numbers = cli.ok(cli.file(), "--release", release, "--stream", "window").json()
+        peaks[release] = [n["value"] for key, n in numbers.items() if "kstar" in key.lower()]
+    assert peaks["last"]
+    assert all(a < b for a, b in zip(peaks["last"], peaks["never"], strict=True))
+
+
+def test_geometry_scales_bytes(cli: Any) -> None:
+    one = cli.ok(cli.file(), "--geometry", "1")
+    ten = cli.ok(cli.file(), "--geometry", "10")
+    named = cli.ok(cli.file(), "--geometry", "llama-2-70b")
+    key = "ceiling.hold_all_live_bytes"
+    assert ten.value(key) == 10 * one.value(key)
+    assert named.value(key) == 327_680 * one.value(key)
+    assert named.json("manifest")["configuration"]["geometry"]["bytes_per_token"] == 327_680
+
+
+def test_name_is_text_and_no_markup(cli: Any) -> None:
+    name = "<script>alert(1)</script> & \"fleet\" \x1b[31m\x00 '"
+    ran = cli.ok(cli.file(), "--name", name, "--split", "7d", page=True)
+    window, = ran.manifests()
+    assert ran.json("manifest", window)["name"] == name
+    for page in (ran.page(window), (ran.out / "index.html").read_text()):
+        assert "<script" not in page
+        assert "&lt;script&gt;alert(1)" in page
+        assert "\x1b" not in page
+        assert "\x00" not in page
+
+
+def test_work_is_private_and_kept(cli: Any) -> None:
+    work = cli.folder / "deep" / "work"
+    cli.ok(cli.file(), "--work", work)
+    assert stat.S_IMODE(work.stat().st_mode) == 0o700
+    assert [path.name for path in work.glob("*.arrow")] == ["stream-all-busiest-hour.arrow"]
+    assert not list(work.glob("*.partial"))
+
+
+def test_work_may_hold_the_output_but_not_lie_in_it(cli: Any) -> None:
+    out = cli.folder / "out"
+    for work in (out, out / "work", out / ".." / "out" / "x"):
+        cli.fails(2, cli.file(), "--work", work, out=out, says=["identifiers"])
+    assert not out.exists()
+    cli.ok(cli.file(), "--work", cli.folder / "work", out=cli.folder / "work" / "out")
+
+
+@pytest.mark.xfail(strict=True, reason="--work changes the mode of a folder that was there before (such as . or /srv)")
+def test_work_leaves_the_mode_of_a_folder_of_the_user(cli: Any) -> None:
+    mine = cli.folder / "mine"
+    mine.mkdir()
+    (mine / "homework.txt").write_text("x")
+    mine.chmod(0o755)
+    cli(cli.file(), "--work", mine)
+    assert stat.S_IMODE(mine.stat().st_mode) == 0o755
+
+
+def test_a_temporary_work_folder_goes_away(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = cli.folder / "tmp"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    cli.ok(cli.file())
+    cli.fails(3, cli.file("timestamp,context_tokens\nx,y\n", "bad.csv"))
+    assert not list(place.iterdir())
+
+
+def test_little_memory_is_an_error_that_says_so(cli: Any) -> None:
+    cli.fails(3, cli.file(), "--memory-limit", "1MB", says=["--memory-limit"])
+    cli.ok(cli.file(), "--memory-limit", "1.5 GiB")
+
+
+def test_arrivals(cli: Any) -> None:
+    if not (cli.shared / "weka").is_dir():
+        pytest.skip("the shared traces are not here")
+    data = sorted((cli.shared / "weka").glob("*.json"))[:2]
+    ran = cli.ok(*data, "--arrivals", "poisson:0.05:7", format="weka")
+    assert any("0.05 a second, seed 7" in note for note in ran.json("manifest")["notes"])
+    cli.fails(2, *data, format="weka", says=["--arrivals poisson:RATE[:SEED]"])
+    cli.fails(2, cli.file(), "--arrivals", "poisson:1", says=["--arrivals"])
+
+
+def test_config_maps_columns_and_times(cli: Any) -> None:
+    data = cli.file("chat;x,when,prompt,hit\na,1772532000,100,0\na,1772532060,120,90\n")
+    conf = cli.toml('[columns]\nsession_id = "chat;x"\ntimestamp = "when"\ncontext_tokens = "prompt"\n'
+                    'cached_tokens = "hit"\n[timestamp]\nunit = "s"\n[source]\ncontext_excludes_cached = true\n'
+                    'whole_sessions = true\n[[classes]]\nmatch = "a"\nconservative = "spine"\n')
+    ran = cli.ok(data, "--config", conf)
+    assert ran.value("trace.sessions") == 1
+    assert ran.value("context.max") == 210 if "context.max" in ran.json() else True
+    configuration = ran.json("manifest")["configuration"]
+    assert configuration["context_excludes_cached"]
+    assert configuration["whole_sessions"]
+    assert configuration["classes"] == [["a", "spine", "spine"]]
+    assert ran.json("manifest")["window"]["start"] == "2026-03-03T10:00:00Z"
+
+
+def test_config_epoch_and_zone(cli: Any) -> None:
+    data = cli.file("session_id,timestamp,context_tokens\na,0,100\na,60000,120\n")
+    ran = cli.ok(data, "--config", cli.toml('[timestamp]\nunit = "ms"\nepoch = 2026-01-01T00:00:00+01:00\n'))
+    assert ran.json("manifest")["window"]["start"] == "2025-12-31T23:00:00Z"
+    data = cli.file("session_id,timestamp,context_tokens\na,2026-01-01 00:00:00,100\n", "local.csv")
+    ran = cli.ok(data, "--config", cli.toml('[timestamp]\nzone = "Europe/Berlin"\n'))
+    assert ran.json("manifest")["window"]["start"] == "2025-12-31T23:00:00Z"

@@ -1,0 +1,154 @@
+"""Every number and table of every metric against the plain-Python reference, on random traces.
+
+CI runs a fixed set of examples. `METRICS_EXAMPLES=2000 pytest tests/metrics/test_against_reference.py` draws as
+many new ones.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import reference_sessions
+import reference_time
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from metrics_rows import ALL, T0, Census, Row, call, window
+from reference import MODELS, Fleet, Numbers, Tables, account
+
+from metrics.catalogue import METRICS
+from metrics.core.audit import audit
+from metrics.core.metric import measure
+from metrics.core.trace import Settings, Trace
+from metrics.engines.duckdb import DuckEngine
+from telemetry.adapter import DefectLog
+from telemetry.schema import CALL_SCHEMA
+
+_EXAMPLES = os.environ.get("METRICS_EXAMPLES")
+_CONTEXTS = st.one_of(st.sampled_from([0, 1, 10, 20, 100, 1000, 244_140, 244_141]), st.integers(0, 300_000))
+_TIMES = st.one_of(st.integers(0, 6), st.integers(0, 200), st.integers(0, 40).map(lambda n: n * 60), st.integers(0, 200_000),
+                   st.integers(0, 10**9).map(lambda n: n / 10**4))
+_SPANS = st.one_of(st.sampled_from([0, 1, 30, 60, 300]), st.integers(0, 5000), st.integers(0, 10**9).map(lambda n: n / 10**6))
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> list[Row]:
+    """Up to 60 calls; each optional column is there on all, some or none of the calls."""
+    some = {name: draw(st.sampled_from([0, 5, 9, 10])) for name in
+            ("session", "cached", "output", "model", "turn", "user", "region", "deployment", "seconds", "id", "keys")}
+    tokens = draw(st.sampled_from([_CONTEXTS, st.integers(0, 40)]))
+    defect = draw(st.sampled_from([0, 0, 1]))
+
+    def maybe(name: str, values: st.SearchStrategy[Any]) -> Any:
+        return draw(values) if some[name] and draw(st.integers(1, 10)) <= some[name] else None
+
+    rows = []
+    for _ in range(draw(st.integers(1, 60))):
+        context = draw(tokens)
+        # Chained keys: each names its whole prefix.
+        words = maybe("keys", st.lists(st.integers(0, 1), max_size=4))
+        keys = None if words is None else [sum((w + 1) * 3**i for i, w in enumerate(words[:n + 1])) for n in range(len(words))]
+        bad = bool(defect) and draw(st.integers(0, 9)) == 0
+        rows.append(call(
+            maybe("session", st.sampled_from("abcde")), draw(_TIMES), context,
+            cached=maybe("cached", st.one_of(st.integers(0, context), st.just(context), st.just(context + 5))),
+            output=maybe("output", st.integers(0, 50)), model=maybe("model", st.sampled_from([m for m in MODELS if m])),
+            turn=maybe("turn", st.sampled_from("123")), user=maybe("user", st.booleans()),
+            region=maybe("region", st.sampled_from("rs")), deployment=maybe("deployment", st.sampled_from("de")),
+            seconds=maybe("seconds", _SPANS), id=maybe("id", st.integers(0, 60).map(str)), keys=keys,
+            block=None if keys is None else 10, failed=draw(st.sampled_from([None, False, True])),
+            defect="bad_tokens" if bad else None))
+    blank = dict.fromkeys(CALL_SCHEMA.names)
+    return [{**blank, "source_rank": 0, "source_row": place, **row} for place, row in enumerate(rows, start=1)]
+
+
+def expected(fleet: Fleet) -> tuple[Numbers, Tables]:
+    numbers: Numbers = {}
+    tables: Tables = {}
+    for part in (*reference_sessions.PARTS, *reference_time.PARTS):
+        part(fleet, numbers, tables)
+    return numbers, tables
+
+
+def plain(value: Any) -> Any:
+    """Fractions as the double that is nearest to them, which is what is published."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def found(trace: Trace) -> tuple[Numbers, Tables]:
+    numbers: Numbers = {}
+    tables: Tables = {}
+    for metric in METRICS:
+        findings = measure(metric, trace)
+        for key, number in findings.numbers.items():
+            assert (number.value is None) == bool(number.why), f"{key}: {number}"
+            numbers[key] = number.value
+        tables |= {name: table.to_pylist() for name, table in findings.tables.items()}
+    return numbers, tables
+
+
+def differences(rows: list[Row], census: Census, start: float | None = None, end: float | None = None) -> dict[str, Any]:
+    """What we publish and the reference does not, or otherwise; empty where both agree."""
+    given = account(rows)
+    view = window(start, end) if (start, end) != (None, None) else ALL
+    ingested = census.ingest(rows)
+    trace = Trace(census.engine, view, Settings())
+    if trace.empty:
+        return {}
+    trace.derive()
+    fleet = Fleet(given, view.start_us, view.end_us)
+    numbers, tables = found(trace)
+    wanted_numbers, wanted_tables = expected(fleet)
+    for name in ("deployments", *_known_bugs(fleet)):
+        numbers.pop(name, None), tables.pop(name, None), wanted_numbers.pop(name, None)
+    wrong: dict[str, Any] = {
+        key: (numbers.get(key, "absent"), plain(wanted_numbers.get(key, "absent")))
+        for key in numbers.keys() | wanted_numbers.keys()
+        if numbers.get(key, "absent") != plain(wanted_numbers.get(key, "absent"))}
+    for name in tables.keys() | wanted_tables.keys():
+        if tables.get(name) != plain(wanted_tables.get(name)):
+            wrong[name] = (tables.get(name), plain(wanted_tables.get(name)))
+    ours = audit(trace, ingested, DefectLog(), 1)
+    counts = {"rows_read": ours.read, "rows_used": ours.used, **ours.excluded, **ours.flags}
+    return wrong | {name: (counts[name], n) for name, n in reference_time.audit(given, fleet).items() if counts[name] != n}
+
+
+def _known_bugs(fleet: Fleet) -> list[str]:
+    """Keys of the bugs that have a test of their own, marked xfail (test_placement.py)."""
+    if fleet.any_region:
+        return []
+    return ["placement.sr_share", "placement.sr_unknown", "placement.sr.depth_p50", "placement.sr.reuse",
+            "placement.regions_per_session"]
+
+
+@pytest.fixture(scope="module", params=["duckdb"])
+def shared_census(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Census]:
+    """One engine for all examples: each replaces the tables of the one before."""
+    scratch: Path = tmp_path_factory.mktemp(request.param)
+    engine = DuckEngine(scratch, threads=1)
+    yield Census(engine)
+    engine.close()
+
+
+@settings(max_examples=int(_EXAMPLES or 60), deadline=None, derandomize=_EXAMPLES is None, database=None,
+          suppress_health_check=list(HealthCheck))
+@given(rows=traces(), view=st.sampled_from([(None, None), (None, None), (2, 2000), (60, None), (None, 86_400)]))
+def test_everything(shared_census: Census, rows: list[Row], view: tuple[float | None, float | None]) -> None:
+    event(f"{len(rows) // 20 * 20}+ rows")
+    assert differences(rows, shared_census, *view) == {}
+
+
+def test_the_comparison_can_fail(shared_census: Census, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{**dict.fromkeys(CALL_SCHEMA.names), "source_rank": 0, "source_row": n, **call("a", n, 10)} for n in (1, 2)]
+    assert differences(rows, shared_census) == {}
+    monkeypatch.setattr(reference_time, "BETA", 1)
+    assert "ceiling.hold_all_live_bytes" in differences(rows, shared_census)
+    assert rows[0]["t_us"] == T0 + 1_000_000
