@@ -20,8 +20,8 @@ SHARE = TableSpec("class_share", "one class under one mapping", (
 _BY_MODEL = """
     select models.conservative as conservative, models.broad as broad,
            cast(sum(x) as bigint) as context,
-           cast(sum(case when session_id is not null then x - c end) as bigint) as uncached
-    from calls join models on calls.model_no = models.model_no
+           cast(sum(case when sessioned then uncached end) as bigint) as uncached
+    from loads join models on loads.model_no = models.model_no
     group by models.conservative, models.broad"""
 
 

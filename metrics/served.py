@@ -26,15 +26,15 @@ DEPLOYMENTS = TableSpec("deployments", "one deployment; the last row sums up wha
     Column("context_share", pa.float64(), "share of all context tokens"),
 ))
 
-_LOAD = "count(*) as calls, cast(sum(x) as bigint) as context"
+_LOAD = "cast(sum(calls) as bigint) as calls, cast(sum(x) as bigint) as context"
 _MODELS = f"""
     select models.model_no as number, model as name, conservative, broad, {_LOAD}
-    from calls join models on calls.model_no = models.model_no group by models.model_no, model, conservative, broad
+    from loads join models on loads.model_no = models.model_no group by models.model_no, model, conservative, broad
     order by calls desc, number"""
 _PLACES = f"""
-    select calls.place_no as number, region, deployment, {_LOAD}
-    from calls left join (select distinct place_no, region, deployment from places where place_no is not null) as p
-    on calls.place_no = p.place_no group by calls.place_no, region, deployment order by calls desc, number"""
+    select loads.place_no as number, region, deployment, {_LOAD}
+    from loads left join (select distinct place_no, region, deployment from places where place_no is not null) as p
+    on loads.place_no = p.place_no group by loads.place_no, region, deployment order by calls desc, number"""
 
 
 def compute(trace: Trace, found: Findings) -> None:

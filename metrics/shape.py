@@ -5,8 +5,8 @@ from __future__ import annotations
 from metrics.core.metric import Findings, Metric, Number
 from metrics.core.trace import Trace
 
-_SESSIONS = "select count(distinct session_id) as n from calls where session_id is not null"
-_MODELS = "select count(distinct model_no) as n from calls where model_no > 0"
+_SESSIONS = "select count(*) as n from sessions"
+_MODELS = "select count(distinct model_no) as n from loads where model_no > 0"
 _OUTSIDE = """
     select count(*) as n from (
         select distinct session_id from usable where session_id is not null and {side}) as outside
@@ -28,7 +28,8 @@ def compute(trace: Trace, found: Findings) -> None:
 
 def _cuts(trace: Trace, found: Findings, sessions: int) -> None:
     """A session is cut where calls of it lie outside, or where the input ends with the window."""
-    reach, window = trace.row(_REACH), trace.window
+    window = trace.window
+    reach = trace.row(_REACH) if window.bounded else {"first_us": 0, "last_us": 0}
     sides = {
         "trace.sessions_cut_left": (
             window.start_us is not None and reach["first_us"] < window.start_us, f"t_us < {window.start_us}"),

@@ -6,8 +6,9 @@ from metrics.core.metric import Findings, Metric, Number, ratio
 from metrics.core.trace import Trace
 
 _SUMS = """
-    select count(*) as n, cast(sum(x) as bigint) as context, cast(sum(o) as bigint) as output
-    from calls where o is not null"""
+    select cast(sum(output) as bigint) as n, cast(sum(x_with_output) as bigint) as context,
+           cast(sum(o) as bigint) as output
+    from loads"""
 
 
 def compute(trace: Trace, found: Findings) -> None:

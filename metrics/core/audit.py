@@ -54,13 +54,10 @@ class Audit:
 
 # Rows that are equal in every column tie in time and session, so only ties need a second look.
 _TIED = """
-    select usable.* from usable join (
-        select session, t_us from steps where gap_us = 0 group by session, t_us
-    ) as ties on usable.t_us = ties.t_us
-    join (select session, session_id from (
-        select steps.session as session, calls.session_id as session_id from steps
-        join calls on steps.pos = calls.pos where steps.gap_us = 0) as s group by session, session_id) as ids
-    on ids.session = ties.session and ids.session_id = usable.session_id
+    select usable.* from usable
+    join session_numbers on usable.session_id = session_numbers.session_id
+    join (select session, t_us from steps where gap_us = 0 group by session, t_us) as ties
+    on session_numbers.session = ties.session and usable.t_us = ties.t_us
     where call_id is null"""
 
 

@@ -61,6 +61,9 @@ class Engine(Protocol):
     def create(self, name: str, query: str) -> None:
         """Materialise a query as a table; an older table of that name is replaced."""
 
+    def number(self, name: str, query: str, column: str) -> None:
+        """As `create`, with one more column: a distinct integer a row, in no order."""
+
     def view(self, name: str, query: str) -> None:
         """Name a query without running it."""
 

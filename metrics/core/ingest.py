@@ -22,6 +22,9 @@ __all__ = ["ROWS_PER_FILE", "Ingested", "ingest"]
 #: pos = source_rank * ROWS_PER_FILE + source_row; 8 M files of 10^12 rows fit 63 bits.
 ROWS_PER_FILE = 1 << 40
 
+#: More names than that are no names; their numbers fit 20 bits.
+MAX_MODELS = (1 << 20) - 2
+
 _STORED = [name for name in CALL_SCHEMA.names if name not in ("source_rank", "source_row")]
 
 # The largest output of a call id stays, then the last in input order (DEFINITIONS 1). Hashes only
@@ -63,7 +66,7 @@ class Ingested:
 
 def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[ClassRule], *,
            event_log: bool = False) -> Ingested:
-    """Load `raw`, the dimension tables `models` and `places`, and the view `usable`.
+    """Load `raw`, its view `usable`, and the tables `session_numbers`, `models` and `places`.
 
     Raises
     ------
@@ -83,6 +86,7 @@ def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[Cl
     span = engine.row("select count(*) as n, min(t_us) as first_us, max(t_us) as last_us from usable")
     if not span["n"]:
         raise InputError(_nothing(rows, defects))
+    engine.number("session_numbers", "select distinct session_id from usable where session_id is not null", "session")
     _models(engine, rules)
     _places(engine)
     return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"])
@@ -132,6 +136,7 @@ def _models(engine: Engine, rules: Sequence[ClassRule]) -> None:
     names = sorted(row["model"] for row in engine.rows(
         "select distinct model from usable where model is not null"))
     numbered: list[tuple[int, str | None]] = [(0, None), *enumerate(names, start=1)]
+    _limit(len(names), MAX_MODELS, "model names")
     classes = [classify(name, rules) for _, name in numbered]
     _dimension(engine, "models", pa.table({
         "model_no": pa.array([number for number, _ in numbered], pa.int32()),
@@ -152,6 +157,7 @@ def _places(engine: Engine) -> None:
         sorted({row["region"] for row in seen if row["region"] is not None}), start=1)}
     pairs = sorted({(row["region"] or "", row["deployment"]) for row in seen
                     if row["deployment"] is not None and (row["region"] is not None or not regions)})
+    _limit(max(len(regions), len(pairs)), MAX_MODELS, "regions or deployments")
     places = {pair: number for number, pair in enumerate(pairs, start=1)}
     lone_region = None if regions else 0
     _dimension(engine, "places", pa.table({
@@ -161,6 +167,12 @@ def _places(engine: Engine) -> None:
         "place_no": pa.array([places.get((row["region"] or "", row["deployment"])) if
                               row["region"] is not None or not regions else None for row in seen], pa.int32()),
     }))
+
+
+def _limit(count: int, most: int, what: str) -> None:
+    if count > most:
+        raise InputError(f"the input has {count:,} distinct {what}, more than {most:,}; this looks like an identifier "
+                         "of each call. Map the right column under [columns] in --config.")
 
 
 def _dimension(engine: Engine, name: str, table: pa.Table) -> None:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from metrics.core.engine import Engine
+from metrics.core.engine import Engine, rows_as_values
 
 __all__ = ["Quantiles", "quantiles", "rank_of"]
 
 _FAN_OUT_BITS = 14
+_FEW = 8
 
 
 @dataclass(frozen=True)
@@ -115,19 +116,19 @@ def _narrow(engine: Engine, source: str, searches: list[_Search], shift: int, pa
 def _count(engine: Engine, source: str, searches: list[_Search], shift: int,
            parent: int | None) -> list[dict[str, Any]]:
     bucket = engine.dialect.div("s.val", 1 << shift)
-    inside = "true" if parent is None else _inside({search.bucket for search in searches}, parent)
+    inside = "" if parent is None else _inside(engine, searches, parent)
     return engine.rows(
         f"select s.grp as grp, {bucket} as bucket, cast(sum(s.wgt) as bigint) as weight "
-        f"from {source} as s where {inside} group by s.grp, {bucket}"
+        f"from {source} as s {inside} group by s.grp, {bucket}"
     )
 
 
-def _inside(buckets: set[int], shift: int) -> str:
-    """SQL for "the value lies in one of these buckets"; neighbours are joined into one range."""
-    ranges: list[list[int]] = []
-    for bucket in sorted(buckets):
-        if ranges and ranges[-1][1] == bucket:
-            ranges[-1][1] += 1
-        else:
-            ranges.append([bucket, bucket + 1])
-    return "(" + " or ".join(f"s.val >= {low << shift} and s.val < {high << shift}" for low, high in ranges) + ")"
+def _inside(engine: Engine, searches: list[_Search], shift: int) -> str:
+    """SQL that keeps the values in the wanted buckets: ranges while they are few, else a join."""
+    wanted = {(search.group, search.bucket) for search in searches}
+    buckets = {bucket for _, bucket in wanted}
+    if len(wanted) <= _FEW:
+        ranges = (f"s.val >= {bucket << shift} and s.val < {bucket + 1 << shift}" for bucket in sorted(buckets))
+        return f"where ({' or '.join(ranges)})"
+    return (f"join (values {rows_as_values(sorted(wanted))}) as wanted(grp, bucket) "
+            f"on s.grp = wanted.grp and {engine.dialect.div('s.val', 1 << shift)} = wanted.bucket")

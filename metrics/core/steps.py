@@ -1,8 +1,9 @@
 """The derived tables that every metric reads: `calls`, `steps`, `sessions`, of one window.
 
-`calls` is every used call. `steps` is every sessioned call with its neighbours in the session: the
+`calls` is every used call. `loads` sums them up by model and place. `steps` is every sessioned call with its neighbours in the session: the
 only expensive pass, one sort by session and time. `sessions` is one row a session. All columns
-are integers; a session is known by the position of its first call, so no identifier goes further.
+are integers: sessions are numbered before the sort, since sorting texts costs twice as much, and no
+identifier goes further.
 """
 
 from __future__ import annotations
@@ -35,6 +36,19 @@ _CALLS = """
                and usable.deployment is not distinct from places.deployment
     where {inside}"""
 
+_LOADS = """
+    select model_no, region_no, place_no, session_id is not null as sessioned, count(*) as calls,
+           cast(sum(x) as bigint) as x, count(c) as cached, cast(sum(x - c) as bigint) as uncached,
+           count(o) as output, cast(sum(case when o is not null then x end) as bigint) as x_with_output,
+           cast(sum(o) as bigint) as o,
+           count(duration_us) as durations, count(block_size) as prefixes,
+           count(case when user_initiated is not null or turn_id is not null then 1 end) as turns,
+           count(case when user_initiated is null and turn_id is not null then 1 end) as turn_ids_decide,
+           count(case when clipped then 1 end) as clipped, count(case when failed then 1 end) as failed,
+           count(case when x = 0 then 1 end) as zero_context,
+           min(t_us) as first_us, max(t_us) as last_us
+    from calls group by model_no, region_no, place_no, session_id is not null"""
+
 #: SQL for the code of the move from a call's predecessor (the `previous_*` columns) to the call.
 TRANSITION = """cast(case
                when previous_us is null then 0
@@ -49,36 +63,48 @@ TRANSITION = """cast(case
 _OPENS = {
     "flag": "user_initiated",
     "turn": """coalesce(user_initiated, case when turn_id is not null then
-               row_number() over (partition by session_id, turn_id order by t_us, pos) = 1 end)""",
+               row_number() over (partition by session, turn_id order by t_us, pos) = 1 end)""",
 }
 
+# The neighbours' model, region, deployment and "duration known" travel as one integer: a window
+# function costs about as much as a pass over a column.
+_MODEL, _REGION, _PLACE = 1, 1 << 20, 1 << 40
+_TAG = f"""model_no * {_MODEL}
+               + (coalesce(region_no, -1) + 1) * cast({_REGION} as bigint)
+               + (coalesce(place_no, 0) + case when duration_us is null then 0 else {1 << 22} end)
+                 * cast({_PLACE} as bigint)"""
+
 _STEPS = """
-    select session, call_index, pos, t_us, x, c, o, duration_us, model_no, region_no, place_no, opens,
+    select session, call_index, pos, t_us, x, c, o, duration_us, opens,
+           model_no, region_no, place_no,
            case when x > 0 then {reuse} end as r_ppb,
            t_us - previous_us as gap_us,
-           busy_until_us - previous_us as busy_us,
-           previous_x, previous_model_no, next_model_no, misplaced,
+           case when {previous_timed} then busy_until_us - previous_us end as busy_us,
+           previous_x, previous_model_no, {next_model} as next_model_no, misplaced,
            {transition} as transition
     from (
-        select first_value(pos) over w as session,
-               cast(row_number() over w as integer) as call_index,
-               pos, t_us, x, c, o, duration_us, model_no, region_no, place_no, {opens} as opens,
-               lag(t_us) over w as previous_us,
-               lag(x) over w as previous_x,
-               lag(model_no) over w as previous_model_no,
-               lead(model_no) over w as next_model_no,
-               lag(region_no) over w as previous_region_no,
-               lag(place_no) over w as previous_place_no,
-               lag(pos) over w > pos as misplaced,
-               {busy} as busy_until_us
-        from calls where session_id is not null
-        window w as (partition by session_id order by t_us, pos)
-    ) as neighbours"""
+        select *, {previous_model} as previous_model_no, {previous_region} as previous_region_no,
+               {previous_place} as previous_place_no, {model} as model_no, {region} as region_no, {place} as place_no
+        from (
+            select session, cast(row_number() over w as integer) as call_index, pos, t_us, x, c, o, duration_us, {opens} as opens, tag,
+                   lag(t_us) over w as previous_us,
+                   lag(x) over w as previous_x,
+                   lag(tag) over w as previous_tag,
+                   lead(tag) over w as next_tag,
+                   lag(pos) over w > pos as misplaced,
+                   {busy} as busy_until_us
+            from (
+                select session, pos, t_us, x, c, o, duration_us, turn_id, user_initiated, {tag} as tag
+                from calls join session_numbers on calls.session_id = session_numbers.session_id
+            ) as tagged
+            window w as (partition by session order by t_us, pos)
+        ) as neighbours
+    ) as named"""
 
-# When the engine falls idle after the preceding calls; unknown where the preceding call's end is.
-_BUSY = """case when lag(duration_us) over w is not null then max(t_us + duration_us) over (
-               partition by session_id order by t_us, pos
-               rows between unbounded preceding and 1 preceding) end"""
+# When the engine falls idle after the preceding calls.
+_BUSY = """max(t_us + duration_us) over (
+                       partition by session order by t_us, pos
+                       rows between unbounded preceding and 1 preceding)"""
 
 _SESSIONS = """
     select session, cast(count(*) as bigint) as calls, min(t_us) as first_us, max(t_us) as last_us,
@@ -94,8 +120,9 @@ _SESSIONS = """
 
 
 def derive_calls(engine: Engine, window: Window) -> None:
-    """Make the view `calls` for one window."""
+    """Make the view `calls` for one window, and `loads`."""
     engine.view("calls", _CALLS.format(inside=window.condition()))
+    engine.create("loads", _LOADS)
 
 
 def derive_steps(engine: Engine, *, turn_ids_decide: bool, durations: bool) -> None:
@@ -108,11 +135,27 @@ def derive_steps(engine: Engine, *, turn_ids_decide: bool, durations: bool) -> N
     durations : bool
         Some call has a duration.
     """
-    reuse = engine.dialect.div("c * 1000000000", "x")
+    div = engine.dialect.div
     engine.create("steps", _STEPS.format(
-        reuse=reuse,
+        tag=_TAG,
+        reuse=div("c * 1000000000", "x"),
         transition=TRANSITION,
         opens=_OPENS["turn" if turn_ids_decide else "flag"],
         busy=_BUSY if durations else "cast(null as bigint)",
+        previous_timed=f"{div('previous_tag', _PLACE)} >= {1 << 22}",
+        **_parts(engine, "tag", ""),
+        **_parts(engine, "previous_tag", "previous_"),
+        next_model=_parts(engine, "next_tag", "")["model"],
     ))
     engine.create("sessions", _SESSIONS)
+
+
+def _parts(engine: Engine, tag: str, prefix: str) -> dict[str, str]:
+    """SQL that takes a tag apart again: what was null is null."""
+    div = engine.dialect.div
+    region, place = f"({div(tag, _REGION)} % {1 << 20})", f"({div(tag, _PLACE)} % {1 << 22})"
+    return {
+        f"{prefix}model": f"cast({tag} % {_REGION} as integer)",
+        f"{prefix}region": f"cast(case when {region} > 0 then {region} - 1 end as integer)",
+        f"{prefix}place": f"cast(case when {place} > 0 then {place} end as integer)",
+    }

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from metrics.core.clock import HOUR_US
 from metrics.core.engine import Engine, rows_as_values, scratch
 
@@ -29,6 +32,8 @@ def moves_of(intervals: str) -> str:
         union all
         select end_us as t_us, 0 as up, tokens as down, 0 as came, 1 as went from {intervals} as d"""
 
+
+Levels = npt.NDArray[np.int64]
 
 _BUCKETS = 1 << 16
 _INSIDE = """
@@ -112,22 +117,21 @@ def peak(engine: Engine, moves: str) -> Peak:
         width = -(-(span["last_us"] - span["first_us"] + 1) // _BUCKETS)
         bucket = engine.dialect.div(f"t_us - {span['first_us']}", width)
         sums = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in ("up", "down", "came", "went"))
-        buckets = engine.rows(f"select {bucket} as bucket, {sums} from sweep_moves group by 1 order by 1")
-        tokens, dense = _reached(buckets, "up", "down")
-        intervals, crowded = _reached(buckets, "came", "went")
-        inside = {row["bucket"]: row for row in (*dense, *crowded)}
-        if inside:
-            top = engine.row(_INSIDE.format(bucket=bucket, sums=sums, candidates=rows_as_values(
-                (number, row["up_base"], row["came_base"]) for number, row in inside.items())))
+        buckets = engine.fetch(f"select {bucket} as bucket, {sums} from sweep_moves group by 1 order by 1")
+        columns = {name: buckets[name].to_numpy() for name in buckets.column_names}
+        tokens, base, dense = _reached(columns["up"], columns["down"])
+        intervals, base_count, crowded = _reached(columns["came"], columns["went"])
+        inside = np.flatnonzero(dense | crowded)
+        if len(inside):
+            rows = zip(columns["bucket"][inside], base[inside], base_count[inside], strict=True)
+            top = engine.row(_INSIDE.format(bucket=bucket, sums=sums, candidates=rows_as_values(rows)))
             tokens, intervals = max(tokens, top["tokens"]), max(intervals, top["intervals"])
     return Peak(tokens, intervals)
 
 
-def _reached(buckets: list[dict[str, int]], up: str, down: str) -> tuple[int, list[dict[str, int]]]:
-    """The highest level at a bucket's edge, and the buckets that could hold a higher one."""
-    level = best = 0
-    for row in buckets:
-        row[f"{up}_base"] = level
-        level += row[up] - row[down]
-        best = max(best, level)
-    return best, [row for row in buckets if row[f"{up}_base"] + row[up] > best]
+def _reached(up: Levels, down: Levels) -> tuple[int, Levels, npt.NDArray[np.bool_]]:
+    """The highest level at a bucket's end, the level at each start, and where a higher one could be."""
+    after = np.cumsum(up - down)
+    base = after - (up - down)
+    best = int(after.max())
+    return best, base, base + up > best

@@ -75,23 +75,25 @@ class Profile:
 
 
 _PROFILE = """
-    select count(*) as calls, count(session_id) as sessioned,
-           count(case when session_id is not null then c end) as cached,
-           count(o) as output,
-           count(case when model_no > 0 then 1 end) as model,
-           count(case when session_id is not null then region_no end) as region,
-           count(case when session_id is not null then place_no end) as deployment,
-           count(case when session_id is not null then duration_us end) as duration,
-           count(case when session_id is not null then block_size end) as prefix,
-           count(case when session_id is not null and (user_initiated is not null or turn_id is not null)
-                 then 1 end) as turn,
-           count(case when session_id is not null and user_initiated is null and turn_id is not null
-                 then 1 end) as turn_ids_decide,
-           count(case when clipped then 1 end) as clipped,
-           count(case when failed then 1 end) as failed,
-           count(case when x = 0 then 1 end) as zero_context,
-           min(t_us) as first_us, max(t_us) as last_us
-    from calls"""
+    select {calls} as calls, {sessioned_calls} as sessioned, {cached} as cached,
+           cast(coalesce(sum(output), 0) as bigint) as output,
+           cast(coalesce(sum(case when model_no > 0 then calls end), 0) as bigint) as model,
+           cast(coalesce(sum(case when sessioned and region_no is not null then calls end), 0) as bigint) as region,
+           cast(coalesce(sum(case when sessioned and place_no is not null then calls end), 0) as bigint) as deployment,
+           {durations} as duration, {prefixes} as prefix, {turns} as turn, {turn_ids_decide} as turn_ids_decide,
+           cast(coalesce(sum(clipped), 0) as bigint) as clipped, cast(coalesce(sum(failed), 0) as bigint) as failed,
+           cast(coalesce(sum(zero_context), 0) as bigint) as zero_context,
+           min(first_us) as first_us, max(last_us) as last_us
+    from loads"""
+
+
+def _profile(engine: Engine) -> Profile:
+    sessioned = {name: f"cast(coalesce(sum(case when sessioned then {name} end), 0) as bigint)"
+                 for name in ("cached", "durations", "prefixes", "turns", "turn_ids_decide")}
+    calls = {"calls": "cast(coalesce(sum(calls), 0) as bigint)",
+             "sessioned_calls": "cast(coalesce(sum(case when sessioned then calls end), 0) as bigint)"}
+    return Profile(**engine.row(_PROFILE.format(**sessioned, **calls)))
+
 
 _REASONS = {
     "sessioned": "no call of the trace has a session id",
@@ -107,14 +109,14 @@ _REASONS = {
 
 
 class Trace:
-    """One window of a trace, ready for metrics: `calls`, `steps` and `sessions` exist in `engine`."""
+    """One window of a trace; `calls` and `loads` exist in `engine`, `steps` and `sessions` after `derive`."""
 
     def __init__(self, engine: Engine, window: Window, settings: Settings) -> None:
         self.engine = engine
         self.window = window
         self.settings = settings
         derive_calls(engine, window)
-        self.profile = Profile(**engine.row(_PROFILE))
+        self.profile = _profile(engine)
 
     @property
     def empty(self) -> bool:

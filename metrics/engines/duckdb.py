@@ -91,6 +91,9 @@ class DuckEngine:
     def create(self, name: str, query: str) -> None:
         self._execute(f"create or replace table {name} as {query}")
 
+    def number(self, name: str, query: str, column: str) -> None:
+        self.create(name, f"select *, row_number() over () as {column} from ({query}) as rows_to_number")
+
     def view(self, name: str, query: str) -> None:
         self._execute(f"create or replace view {name} as {query}")
 

@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import pipelines.characterize
 import pipelines.run
 from pipelines.characterize import main
 
@@ -87,17 +88,20 @@ class Ran:
         return self.stderr.rstrip("\n").rpartition("\n")[2]
 
 
-class _TooLong(Exception):
+class _TooLongError(Exception):
     pass
 
 
 def _alarm(signum: int, frame: object) -> None:
-    raise _TooLong("the run took too long")
+    raise _TooLongError("the run took too long")
 
 
 @dataclass
 class Cli:
-    """`cli(INPUT, OPTION...)` runs the command; the report's figures are drawn only when asked for."""
+    """`cli(INPUT, OPTION...)` runs the command; the report's figures are drawn only when asked for.
+
+    `light` runs leave the metrics out too, where only the audit, the windows or the folders matter.
+    """
 
     folder: Path
     base: str = BASE
@@ -127,7 +131,7 @@ class Cli:
         return path
 
     def __call__(self, *words: object, format: str = "calls", out: Path | None = None, page: bool = False,
-                 quick: bool = True, limit_s: float = 0) -> Ran:
+                 light: bool = False, quick: bool = True, limit_s: float = 0) -> Ran:
         self.runs += 1
         out = out if out is not None else self.folder / f"out{self.runs}"
         argv = [*map(str, words), "--format", format, "--out", str(out)]
@@ -137,6 +141,9 @@ class Cli:
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(stdout), redirect_stderr(stderr):
             if not page:
                 patch.setattr(pipelines.run, "render_report", lambda results: "<!doctype html>")
+            if light:
+                patch.setattr(pipelines.run, "METRICS", ())
+                patch.setattr(pipelines.characterize, "_SUMMARY", ())
             if limit_s:
                 signal.signal(signal.SIGALRM, _alarm)
                 signal.setitimer(signal.ITIMER_REAL, limit_s)
@@ -199,8 +206,7 @@ def published(folder: Path) -> str:
         if name.endswith(".parquet"):
             table = pq.read_table(folder / name)
             shown.append(str(table.schema.metadata))
-            for column in table.schema:
-                shown.append(f"{column} {column.metadata}")
+            shown.extend(f"{column} {column.metadata}" for column in table.schema)
             shown.append(repr(table.to_pylist()))
     return "\n".join(shown)
 

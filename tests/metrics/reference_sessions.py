@@ -103,8 +103,9 @@ def class_share(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
             left = share(uncached(name), uncached("all"))
             numbers[f"class_share.{mapping}.{name}"] = whole if named else None
             numbers[f"class_share.uncached.{mapping}.{name}"] = left if named and cached else None
-            table.append({"mapping": mapping, "class": name, "context_tokens": x(fleet.calls, name), "context_share": whole,
-                          "uncached_tokens": uncached(name) if cached else None, "uncached_share": left})
+            table.append({"mapping": mapping, "class": name, "context_tokens": x(fleet.calls, name),
+                          "context_share": whole, "uncached_tokens": uncached(name) if cached else None,
+                          "uncached_share": left})
     if named:
         tables["class_share"] = table
 
@@ -143,7 +144,8 @@ def reuse(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
         "reuse.sessions_20_80": share(sum(Fraction(1, 5) <= r < Fraction(4, 5) for r in aggregates), len(aggregates)),
     }
     if reported:
-        for name, of, some in (("reuse_histogram", "calls", ratios), ("session_reuse_histogram", "sessions", aggregates)):
+        for name, of, some in (("reuse_histogram", "calls", ratios),
+                               ("session_reuse_histogram", "sessions", aggregates)):
             places = Counter(min(int(r * 50), 49) for r in some)
             tables[name] = [{"low": Fraction(i, 50), "high": Fraction(i + 1, 50), of: places[i],
                              "share": share(places[i], len(some))} for i in range(50)]
@@ -231,9 +233,11 @@ def excursion(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
     table = []
     for split, name in splits:
         for k, length in enumerate(lengths):
-            rs = [r for n, band, move, r in seen if n == k and name in {"all": ("all",), "gap": (band,)}.get(split, (move,))]
+            rs = [r for n, band, move, r in seen
+                  if n == k and name == {"all": "all", "gap": band, "placement": move}[split]]
             if rs:
-                table.append({"split": split, "band": name, "excursion": length, "calls": len(rs), "mean_reuse": mean_ppb(rs)})
+                table.append({"split": split, "band": name, "excursion": length, "calls": len(rs),
+                              "mean_reuse": mean_ppb(rs)})
     tables["excursion_reuse"] = table
 
 

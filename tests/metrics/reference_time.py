@@ -27,7 +27,8 @@ from reference import (
 SECOND = 10**6
 MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
 CAPS = {"1m": MINUTE, "5m": 5 * MINUTE, "15m": 15 * MINUTE, "1h": HOUR, "6h": 6 * HOUR, "1d": DAY, "inf": None}
-MOVES = ("first_call", "unknown_model", "model_switch", "same_deployment", "cross_deployment", "cross_region", "unknown")
+MOVES = ("first_call", "unknown_model", "model_switch", "same_deployment", "cross_deployment", "cross_region",
+         "unknown")
 
 Interval = tuple[int, int, int]  # first and last moment, both included; tokens
 
@@ -122,7 +123,8 @@ def duty_cycle(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
     everything = sum(calls[-1].t - calls[0].t for calls in fleet.sessions.values())
     numbers |= {
         "ceiling.duty_cycle": share(sum(covered(calls, [(calls[0].t, calls[-1].t)]) for calls in known), resident),
-        "ceiling.duty_cycle.raw_ratio": share(sum(call.row["duration_us"] for calls in known for call in calls), resident),
+        "ceiling.duty_cycle.raw_ratio": share(
+            sum(call.row["duration_us"] for calls in known for call in calls), resident),
         "ceiling.duty_cycle.coverage": share(resident, everything) if fleet.knows("duration_us") else None,
     }
 
@@ -138,7 +140,8 @@ def runs_of(calls: list[Call], cap: int | None) -> list[list[Call]]:
 
 def stays_of(calls: list[Call], cap: int | None, trailing: bool) -> list[tuple[int, int]]:
     runs = runs_of(calls, cap)
-    return [(run[0].t, run[-1].t + (cap if cap is not None and (trailing or run is not runs[-1]) else 0)) for run in runs]
+    stays = cap or 0
+    return [(run[0].t, run[-1].t + (stays if trailing or run is not runs[-1] else 0)) for run in runs]
 
 
 def idle_cap(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
@@ -181,7 +184,7 @@ def placement(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
         numbers.update({
             f"placement.{name}_share": share(len(staying), len(known)) if some else None,
             f"placement.{name}_unknown": len(fleet.sessions) - len(known) if some else None,
-            f"placement.{name}.depth_p50": quantile([len(calls) for calls in staying.values()], "0.5") if some else None,
+            f"placement.{name}.depth_p50": quantile(map(len, staying.values()), "0.5") if some else None,
             f"placement.{name}.reuse": share(sum(call.cached or 0 for call in reported),
                                              sum(call.x for call in reported)) if some else None,
         })
@@ -231,8 +234,9 @@ def served(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
     names = sorted({row["model"] for row in fleet.given.usable} - {None})
     if any(call.row["model"] is not None for call in fleet.calls):
         tables["models"] = [
-            {"model": "unknown" if name is None else f"model-{names.index(name) + 1:02d}", "conservative": MODELS[name][0],
-             "broad": MODELS[name][1], "calls": n, "call_share": share(n, whole), "context_share": share(tokens, x)}
+            {"model": "unknown" if name is None else f"model-{names.index(name) + 1:02d}",
+             "conservative": MODELS[name][0], "broad": MODELS[name][1], "calls": n,
+             "call_share": share(n, whole), "context_share": share(tokens, x)}
             for name, (n, tokens) in sorted(load(lambda call: call.row["model"]).items(),
                                             key=lambda it: (-it[1][0], it[0] or ""))]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,10 @@ from telemetry.schema import CALL_SCHEMA
 
 _EXAMPLES = os.environ.get("METRICS_EXAMPLES")
 _CONTEXTS = st.one_of(st.sampled_from([0, 1, 10, 20, 100, 1000, 244_140, 244_141]), st.integers(0, 300_000))
-_TIMES = st.one_of(st.integers(0, 6), st.integers(0, 200), st.integers(0, 40).map(lambda n: n * 60), st.integers(0, 200_000),
-                   st.integers(0, 10**9).map(lambda n: n / 10**4))
-_SPANS = st.one_of(st.sampled_from([0, 1, 30, 60, 300]), st.integers(0, 5000), st.integers(0, 10**9).map(lambda n: n / 10**6))
+_TIMES = st.one_of(st.integers(0, 6), st.integers(0, 200), st.integers(0, 40).map(lambda n: n * 60),
+                   st.integers(0, 200_000), st.integers(0, 10**9).map(lambda n: n / 10**4))
+_SPANS = st.one_of(st.sampled_from([0, 1, 30, 60, 300]), st.integers(0, 5000),
+                   st.integers(0, 10**9).map(lambda n: n / 10**6))
 
 
 @st.composite
@@ -51,7 +53,7 @@ def traces(draw: st.DrawFn) -> list[Row]:
         context = draw(tokens)
         # Chained keys: each names its whole prefix.
         words = maybe("keys", st.lists(st.integers(0, 1), max_size=4))
-        keys = None if words is None else [sum((w + 1) * 3**i for i, w in enumerate(words[:n + 1])) for n in range(len(words))]
+        keys = None if words is None else list(accumulate(words, lambda key, word: 3 * key + word + 1, initial=0))[1:]
         bad = bool(defect) and draw(st.integers(0, 9)) == 0
         rows.append(call(
             maybe("session", st.sampled_from("abcde")), draw(_TIMES), context,
@@ -95,7 +97,8 @@ def found(trace: Trace) -> tuple[Numbers, Tables]:
     return numbers, tables
 
 
-def differences(rows: list[Row], census: Census, start: float | None = None, end: float | None = None) -> dict[str, Any]:
+def differences(rows: list[Row], census: Census, start: float | None = None,
+                end: float | None = None) -> dict[str, Any]:
     """What we publish and the reference does not, or otherwise; empty where both agree."""
     given = account(rows)
     view = window(start, end) if (start, end) != (None, None) else ALL
@@ -108,7 +111,8 @@ def differences(rows: list[Row], census: Census, start: float | None = None, end
     numbers, tables = found(trace)
     wanted_numbers, wanted_tables = expected(fleet)
     for name in ("deployments", *_known_bugs(fleet)):
-        numbers.pop(name, None), tables.pop(name, None), wanted_numbers.pop(name, None)
+        for side in (numbers, tables, wanted_numbers):
+            side.pop(name, None)
     wrong: dict[str, Any] = {
         key: (numbers.get(key, "absent"), plain(wanted_numbers.get(key, "absent")))
         for key in numbers.keys() | wanted_numbers.keys()
@@ -118,7 +122,8 @@ def differences(rows: list[Row], census: Census, start: float | None = None, end
             wrong[name] = (tables.get(name), plain(wanted_tables.get(name)))
     ours = audit(trace, ingested, DefectLog(), 1)
     counts = {"rows_read": ours.read, "rows_used": ours.used, **ours.excluded, **ours.flags}
-    return wrong | {name: (counts[name], n) for name, n in reference_time.audit(given, fleet).items() if counts[name] != n}
+    theirs = reference_time.audit(given, fleet)
+    return wrong | {name: (counts[name], n) for name, n in theirs.items() if counts[name] != n}
 
 
 def _known_bugs(fleet: Fleet) -> list[str]:

@@ -14,9 +14,11 @@ def session(name: str, *models: str | None) -> list[Row]:
 
 
 def test_transitions(census: Census) -> None:
-    # a: opus-opus, opus-opus, opus-mini, mini-opus. b: opus-sonnet. spine: 2 to itself, 1 scoped, 1 mid; scoped: 1 spine.
+    # a: opus-opus, opus-opus, opus-mini, mini-opus. b: opus-sonnet.
+    # spine: 2 to itself, 1 scoped, 1 mid; scoped: 1 spine.
     found = census(METRIC, [
-        *session("a", "opus", "opus", "opus", "mini", "opus"), *session("b", "opus", "sonnet"), call(None, 0, model="opus")])
+        *session("a", "opus", "opus", "opus", "mini", "opus"), *session("b", "opus", "sonnet"),
+        call(None, 0, model="opus")])
     seen = [row for row in found.rows("class_transition", *COLUMNS, mapping="conservative") if row[2]]
     assert seen == [("spine", "spine", 2, 0.5), ("spine", "mid", 1, 0.25), ("spine", "scoped", 1, 0.25),
                     ("scoped", "spine", 1, 1.0)]

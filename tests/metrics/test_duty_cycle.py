@@ -32,7 +32,8 @@ def test_time_is_summed_over_sessions(census: Census) -> None:
 
 def test_sessions_with_an_unknown_duration_are_left_out(census: Census) -> None:
     # a covers 40 of the 40 + 60 seconds that sessions are resident; the last call of b reports nothing.
-    found = census(METRIC, [call("a", 0, seconds=10), call("a", 40, seconds=1), call("b", 0, seconds=60), call("b", 60)])
+    found = census(METRIC, [call("a", 0, seconds=10), call("a", 40, seconds=1), call("b", 0, seconds=60),
+                            call("b", 60)])
     assert found.values(*KEYS) == [10 / 40, 11 / 40, 40 / 100]
     assert found.n("ceiling.duty_cycle") == 1
 

@@ -20,9 +20,10 @@ def other(at: float, model: str | None = "mini", session: str = "a", **more: Any
 
 
 def test_excursion_lengths(census: Census) -> None:
-    # After the first Spine call: k = 0 (r 1/2), k = 1 (1/4), k = 2 with a call of unknown model (1/5), k = 4 (1/10), k = 0 (1).
-    rows = [spine(0, 100, 99), spine(1, 100, 50), other(2), spine(3, 100, 25), other(4), other(5, None), spine(6, 100, 20),
-            other(7), other(8), other(9), other(9.5), spine(9.9, 100, 10), spine(9.95, 100, 100)]
+    # After the first Spine call: k = 0 (r 1/2), k = 1 (1/4), k = 2 with a call of unknown model (1/5), k = 4 (1/10),
+    # k = 0 (1).
+    rows = [spine(0, 100, 99), spine(1, 100, 50), other(2), spine(3, 100, 25), other(4), other(5, None),
+            spine(6, 100, 20), other(7), other(8), other(9), other(9.5), spine(9.9, 100, 10), spine(9.95, 100, 100)]
     found = census(METRIC, rows)
     assert found.values(*KEYS) == [(0.5 + 1) / 2, 0.25, 0.2, 0.1]
     assert [found.n(key) for key in KEYS] == [2, 1, 1, 1]
@@ -38,7 +39,8 @@ def test_three_calls_are_3plus(census: Census) -> None:
 
 def test_a_session_that_begins_elsewhere(census: Census) -> None:
     # The first Spine call of a session follows no excursion, however late it comes; sessions do not mix.
-    rows = [other(0), other(1), spine(2, 10, 9), other(3), spine(4, 10, 5), spine(2.5, 10, 1, "b"), other(9, session="c")]
+    rows = [other(0), other(1), spine(2, 10, 9), other(3), spine(4, 10, 5), spine(2.5, 10, 1, "b"),
+            other(9, session="c")]
     found = census(METRIC, rows)
     assert found.values(*KEYS) == [None, 0.5, None, None]
 

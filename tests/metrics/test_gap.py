@@ -26,7 +26,8 @@ def test_start_to_start(census: Census) -> None:
 
 
 def test_inter_and_intra_turn_gaps(census: Census) -> None:
-    # Into turns: 100 (a), 60 (b). Within: 10, 20 (a), 30 (b). Unclassified: 1,000. The first call of a session has no gap.
+    # Into turns: 100 (a), 60 (b). Within: 10, 20 (a), 30 (b). Unclassified: 1,000.
+    # The first call of a session has no gap.
     found = census(METRIC, [
         call("a", 0, user=True), call("a", 10, user=False), call("a", 30, user=False), call("a", 130, user=True),
         call("a", 1130), call("b", 0, user=False), call("b", 30, user=False), call("b", 90, user=True),
@@ -39,10 +40,18 @@ def test_inter_and_intra_turn_gaps(census: Census) -> None:
         (15.0, 1, 1 / 3), (25.0, 1, 2 / 3), (35.0, 1, 1.0)]
 
 
+def test_turn_ids_decide_where_flags_do_not(census: Census) -> None:
+    # Turn 1 opens at 0 and goes on at 10 and, after turn 2, at 110: only the gap of 60 into turn 2 is between turns.
+    found = census(METRIC, [call("a", 0, turn="1"), call("a", 10, turn="1"), call("a", 70, turn="2"),
+                            call("a", 110, turn="1")])
+    assert found.values(*TURNS) == [1 / 3, 60 / 110, 60, 10]
+
+
 def test_idle_counts_from_the_latest_end(census: Census) -> None:
     # Starts 0, 10, 20, 100. Ends 50, 12, 25. Idle before 10: max(0, 10 - 50) = 0; before 20: 20 - 50 -> 0;
     # before 100: 100 - 50 = 50, although the call before it ended at 25.
-    found = census(METRIC, [call("a", 0, seconds=50), call("a", 10, seconds=2), call("a", 20, seconds=5), call("a", 100)])
+    found = census(METRIC, [call("a", 0, seconds=50), call("a", 10, seconds=2), call("a", 20, seconds=5),
+                            call("a", 100)])
     assert found.values(*IDLE) == [0, 50, 50]
     assert [found.n(key) for key in IDLE] == [3, 3, 3]
     # 0 s has a bin of its own; 50 s lies in [50, 55).
@@ -50,7 +59,8 @@ def test_idle_counts_from_the_latest_end(census: Census) -> None:
 
 
 def test_a_gap_after_a_call_of_unknown_duration_has_no_idle_time(census: Census) -> None:
-    # Gaps: 10 after 4 s of work: 6 idle. 20 after an unknown one: left out. 30 after 1 s: 29; the first call's end is past.
+    # Gaps: 10 after 4 s of work: 6 idle. 20 after an unknown one: left out. 30 after 1 s: 29;
+    # the first call's end is past.
     found = census(METRIC, [call("a", 0, seconds=4), call("a", 10), call("a", 30, seconds=1), call("a", 60)])
     assert found.values(*IDLE) == [6, 29, 29]
     assert found.n("gap.idle_p50_s") == 2

@@ -40,7 +40,8 @@ def test_an_h100_in_gib(census: Census) -> None:
 
 
 def test_a_single_deployment_implies_a_single_region(census: Census) -> None:
-    rows = [call(f"s{n}", at, region="rs"[at * n % 2], deployment="de"[at * n // 2 % 2]) for n in range(6) for at in range(3)]
+    rows = [call(f"s{n}", at, region="rs"[at * n % 2], deployment="de"[at * n // 2 % 2])
+            for n in range(6) for at in range(3)]
     found = census(placement.METRIC, rows)
     assert found["placement.sd_share"] <= found["placement.sr_share"]
 

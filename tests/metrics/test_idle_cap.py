@@ -50,6 +50,14 @@ def test_a_run_ends_a_cap_after_its_last_call(census: Census) -> None:
     assert at(late, "inf", "theta_s", "runs", "added_points") == (None, 2, 0.0)
 
 
+def test_a_gap_as_long_as_the_cap_holds_its_kv(census: Census) -> None:
+    # Gap of exactly 5m: a is one run under 5m and still there when b comes; a microsecond more makes two runs that meet.
+    rows = [call("a", 0, 10), call("a", 300, 10), call("a", 310, 10), call("b", 305, 5)]
+    assert at(census(METRIC, rows), "5m", "runs", "ceiling_bytes") == (2, 15 * BETA)
+    rows[1]["t_us"] += 1
+    assert at(census(METRIC, rows), "5m", "runs", "ceiling_bytes") == (3, 15 * BETA)
+
+
 def test_every_run_holds_the_sessions_peak(census: Census) -> None:
     # The peak of 10 is in the first run; the second, from 1,000 on, holds it as well and meets b.
     rows = [call("a", 0, 10), call("a", 1000, 1), call("b", 1000, 5)]

@@ -56,7 +56,8 @@ def test_values_below_zero_are_refused(engine: Engine) -> None:
         quantiles(engine, values((-1,), (4,)), "v", ("0.5",))
 
 
-_WIDE = st.one_of(st.integers(0, 5), st.integers(0, 2**14 + 2), st.integers(2**28 - 3, 2**28 + 3), st.integers(0, 2**62))
+_WIDE = st.one_of(st.integers(0, 5), st.integers(0, 2**14 + 2), st.integers(2**28 - 3, 2**28 + 3),
+                  st.integers(0, 2**62))
 
 
 @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -38,7 +38,8 @@ def test_a_deployment_is_a_region_and_a_name(census: Census) -> None:
 
 
 def test_a_fleet_without_regions_knows_deployments_by_name(census: Census) -> None:
-    found = census(METRIC, [call("a", 0, deployment="d2"), call("a", 1, deployment="d1"), call("a", 2, deployment="d2")],
+    found = census(METRIC, [call("a", 0, deployment="d2"), call("a", 1, deployment="d1"),
+                            call("a", 2, deployment="d2")],
                    names=True)
     assert found.rows("deployments", "deployment", "calls") == [("d2", 2), ("d1", 1)]
 

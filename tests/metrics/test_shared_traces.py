@@ -25,7 +25,7 @@ from pipelines.options import parse
 from pipelines.run import characterize
 
 WEKA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "weka"
-# Two with subagents, one that reports no durations on some calls, one whose context shrinks.
+# Two with subagents and two models, one with calls of unknown duration, one plain.
 ALONE = ("trace_0291.json", "trace_0277.json", "trace_0536.json", "trace_0115.json")
 TOGETHER = ("trace_0613.json", "trace_0306.json", "trace_0723.json", "trace_0536.json")
 
@@ -65,7 +65,8 @@ def requests_of(name: str) -> list[Request]:
     recorded = json.loads((WEKA / name).read_bytes(), parse_float=Decimal)
     requests = sorted(walk(recorded["requests"], name, 0), key=lambda request: request.t)
     for place, request in enumerate(requests):
-        shared = [_common(request.blocks, earlier.blocks) for earlier in requests[:place] if earlier.model == request.model]
+        shared = [_common(request.blocks, earlier.blocks) for earlier in requests[:place]
+                  if earlier.model == request.model]
         request.cached = min(max(shared, default=0) * recorded["block_size"], request.x)
     return requests
 

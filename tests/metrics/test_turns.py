@@ -40,7 +40,8 @@ def test_first_is_by_time_then_by_input(census: Census) -> None:
 def test_the_flag_wins_over_the_turn_id(census: Census) -> None:
     # By turn ids calls 1 and 3 would open; by the flags call 2 does, and call 1 does not. 4 classified.
     found = census(METRIC, [
-        call("a", 0, turn="1", user=False), call("a", 1, turn="1", user=True), call("a", 2, turn="2"), call("a", 3, turn="2"),
+        call("a", 0, turn="1", user=False), call("a", 1, turn="1", user=True), call("a", 2, turn="2"),
+        call("a", 3, turn="2"),
     ])
     assert found.values(*KEYS) == [2, 4 / 2, 2 / 4, 0]
 
