@@ -28,13 +28,18 @@ DEPLOYMENTS = TableSpec("deployments", "one deployment; the last row sums up wha
 
 _LOAD = "cast(sum(calls) as bigint) as calls, cast(sum(x) as bigint) as context"
 _MODELS = f"""
-    select models.model_no as number, model as name, conservative, broad, {_LOAD}
-    from loads join models on loads.model_no = models.model_no group by models.model_no, model, conservative, broad
-    order by calls desc, number"""
+    select rank, model as name, conservative, broad, {_LOAD}
+    from loads join models on loads.model_no = models.model_no group by rank, model, conservative, broad
+    order by calls desc, rank"""
 _PLACES = f"""
-    select loads.place_no as number, region, deployment, {_LOAD}
-    from loads left join (select distinct place_no, region, deployment from places where place_no is not null) as p
-    on loads.place_no = p.place_no group by loads.place_no, region, deployment order by calls desc, number"""
+    select case when known then dense_rank() over (order by known desc, region, deployment) end as rank,
+           region, deployment, calls, context
+    from (select place_no is not null as known, case when place_no is not null then coalesce(region, '') end as region,
+                 case when place_no is not null then deployment end as deployment, {_LOAD}
+          from loads left join regions on loads.region_no = regions.region_no
+          left join deployments on loads.deployment_no = deployments.deployment_no
+          group by 1, 2, 3) as p
+    order by calls desc, rank"""
 
 
 def compute(trace: Trace, found: Findings) -> None:
@@ -43,20 +48,20 @@ def compute(trace: Trace, found: Findings) -> None:
         models = trace.rows(_MODELS)
         digits = _digits(models)
         for row in models:
-            row["model"] = _label(row["name"] if names else None, "model", row["number"], digits)
+            row["model"] = _label(row["name"] if names else None, "model", row["rank"], digits)
         _publish(found, MODELS, models, {"model": "other", "conservative": None, "broad": None})
     if trace.profile.deployment:
         places = trace.rows(_PLACES)
         digits = _digits(places)
         for row in places:
-            known = row["number"] is not None
+            known = row["rank"] is not None
             name = "/".join(part for part in (row["region"], row["deployment"]) if part) if names and known else None
-            row["deployment"] = _label(name, "deployment", row["number"], digits)
+            row["deployment"] = _label(name, "deployment", row["rank"], digits)
         _publish(found, DEPLOYMENTS, places, {"deployment": "other"})
 
 
 def _digits(rows: list[dict[str, Any]]) -> int:
-    return max(2, len(str(max((row["number"] or 0 for row in rows), default=0))))
+    return max(2, len(str(max((row["rank"] or 0 for row in rows), default=0))))
 
 
 def _label(name: str | None, kind: str, number: int | None, digits: int) -> str:

@@ -16,7 +16,7 @@ from telemetry.readers_decimal import scaled, scaled_integers
 from telemetry.readers_prefix import prefix_keys
 from telemetry.readers_text import Mask, as_array, as_text, null_where, valid_mask
 
-__all__ = ["SUCCESS", "block_size", "booleans", "durations", "failures", "prefix_keys", "texts", "tokens"]
+__all__ = ["SUCCESS", "block_size", "booleans", "durations", "failures", "labels", "prefix_keys", "texts", "tokens"]
 
 _LARGEST: Final = 2**53  # tokens; beyond it a count has been through a float, or is garbage
 
@@ -32,6 +32,21 @@ SUCCESS: Final = ("ok", "success", "succeeded", "successful", "complete", "compl
 def texts(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
     """Text as it stands, however hostile; the empty text is null."""
     return as_text(column)
+
+
+def labels(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
+    """Text that repeats, as a dictionary; only its distinct values are looked at."""
+    if not pa.types.is_dictionary(column.type) or isinstance(column, pa.ChunkedArray):
+        text, bad = as_text(column)
+        return text.dictionary_encode(), bad
+    text, bad = as_text(column.dictionary)
+    indices = column.indices.cast(pa.int32())
+    unfit = np.zeros(len(column), dtype=np.bool_)
+    if text.null_count:
+        place = indices.fill_null(0).to_numpy()
+        unfit = bad[place] & valid_mask(indices)
+        indices = null_where(indices, ~valid_mask(text)[place])
+    return pa.DictionaryArray.from_arrays(indices, text), unfit
 
 
 def tokens(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
@@ -98,10 +113,10 @@ def durations(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
 
 def failures(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
     """`status` as failed: false for a word of SUCCESS in any case, true for any other, null for none."""
-    text, unfit = as_text(column)
-    lower = pc.utf8_lower(pc.utf8_trim_whitespace(text))
-    good = _among(lower, pa.array(SUCCESS))
-    return pa.array(~good, mask=~valid_mask(text)), unfit
+    words, unfit = labels(column)
+    lower = pc.utf8_lower(pc.utf8_trim_whitespace(words.dictionary))
+    failed = pa.array(~_among(lower, pa.array(SUCCESS)))
+    return failed.take(words.indices), unfit
 
 
 def block_size(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:

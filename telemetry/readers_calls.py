@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from telemetry.adapter import DefectLog, ReadOptions, Source
-from telemetry.columns import block_size, booleans, durations, failures, prefix_keys, texts, tokens
+from telemetry.columns import block_size, booleans, durations, failures, labels, prefix_keys, texts, tokens
 from telemetry.errors import InputError
 from telemetry.readers_chunk import Chunk
 from telemetry.readers_decimal import Ints
@@ -23,12 +23,12 @@ _Convert = Callable[[pa.Array], tuple[pa.Array, Mask]]
 
 #: Optional columns: (in the schema, in the export, how).
 _OPTIONAL: Final[tuple[tuple[str, str, _Convert], ...]] = (
-    ("session_id", "session_id", texts),
-    ("model", "model", texts),
-    ("turn_id", "turn_id", texts),
+    ("session_id", "session_id", labels),
+    ("model", "model", labels),
+    ("turn_id", "turn_id", labels),
     ("user_initiated", "user_initiated", booleans),
-    ("region", "region", texts),
-    ("deployment", "deployment", texts),
+    ("region", "region", labels),
+    ("deployment", "deployment", labels),
     ("duration_us", "duration_ms", durations),
     ("parent_session_id", "parent_session_id", texts),
     ("call_id", "call_id", texts),
@@ -164,6 +164,6 @@ class Normaliser:
             return batch
         rows = np.array([row for row, _ in unreadable], dtype=np.int64)
         reasons = pa.array(["unreadable"] * len(rows))
-        both = pa.Table.from_batches([batch, self._assemble(rows, {"defect": reasons})])
+        both = pa.Table.from_batches([batch, self._assemble(rows, {"defect": reasons})]).unify_dictionaries()
         order = np.argsort(both["source_row"].to_numpy(), kind="stable")
         return both.take(pa.array(order)).combine_chunks().to_batches()[0]

@@ -15,6 +15,8 @@ from telemetry.readers_chunk import Chunk, check_required
 
 __all__ = ["read_parquet"]
 
+#: Columns whose texts repeat: decoding each text once is several times as fast.
+_LABELS: Final = ("session_id", "model", "turn_id", "region", "deployment", "status")
 _ROWS: Final = 1 << 17
 _ROWS_WITH_LISTS: Final = 1 << 13  # block hashes: thousands a row
 
@@ -29,7 +31,8 @@ def read_parquet(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
     """
     try:
         # Without pre-buffering only the pages of the batch in hand are held.
-        file = pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20)
+        labels = [names[name] for name in _LABELS]
+        file = pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20, read_dictionary=labels)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source.name}: not a Parquet file, or a truncated one ({_first_line(error)}). "
                          "Copy or export it again.") from None

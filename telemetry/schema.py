@@ -11,22 +11,25 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["CALL_SCHEMA", "DEFECTS", "FLAGS"]
+__all__ = ["CALL_SCHEMA", "DEFECTS", "FLAGS", "LABEL"]
+
+#: Texts that repeat from row to row: stored once a batch, and checked once a batch.
+LABEL: Final = pa.dictionary(pa.int32(), pa.string())
 
 CALL_SCHEMA: Final = pa.schema(
     [
         pa.field("source_rank", pa.int32(), nullable=False),  # rank of the file in lexicographic order
         pa.field("source_row", pa.int64(), nullable=False),  # record in the file, counted from 1
-        pa.field("session_id", pa.string()),
+        pa.field("session_id", LABEL),
         pa.field("t_us", pa.int64()),  # start of the call, microseconds UTC since 1970
         pa.field("context_tokens", pa.int64()),  # x, cached tokens included
         pa.field("cached_tokens", pa.int64()),  # c, null = not reported
         pa.field("output_tokens", pa.int64()),  # o
-        pa.field("model", pa.string()),
-        pa.field("turn_id", pa.string()),
+        pa.field("model", LABEL),
+        pa.field("turn_id", LABEL),
         pa.field("user_initiated", pa.bool_()),
-        pa.field("region", pa.string()),
-        pa.field("deployment", pa.string()),
+        pa.field("region", LABEL),
+        pa.field("deployment", LABEL),
         pa.field("duration_us", pa.int64()),
         pa.field("parent_session_id", pa.string()),
         pa.field("call_id", pa.string()),

@@ -1,6 +1,6 @@
 """From an adapter's batches to one table of raw calls, with the duplicates found.
 
-`raw` has the columns of the canonical schema and `pos`, which orders the input: source_rank and
+`raw` has the columns of the canonical schema, numbers in place of names, and `pos`, which orders the input: source_rank and
 source_row in one integer. What is unusable stays in it, marked, so that the audit can account for
 every row.
 """
@@ -12,20 +12,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from metrics.core.classes import ClassRule, classify
+from metrics.core.classes import ClassRule
 from metrics.core.engine import Engine, scratch
+from metrics.core.names import NUMBERED_SCHEMA, Names
 from telemetry.errors import InputError
-from telemetry.schema import CALL_SCHEMA
 
 __all__ = ["ROWS_PER_FILE", "Ingested", "ingest"]
 
 #: pos = source_rank * ROWS_PER_FILE + source_row; 8 M files of 10^12 rows fit 63 bits.
 ROWS_PER_FILE = 1 << 40
 
-#: More names than that are no names; their numbers fit 20 bits.
-MAX_MODELS = (1 << 20) - 2
-
-_STORED = [name for name in CALL_SCHEMA.names if name not in ("source_rank", "source_row")]
+_STORED = [name for name in NUMBERED_SCHEMA.names if name not in ("source_rank", "source_row")]
 
 # The largest output of a call id stays, then the last in input order (DEFINITIONS 1). Hashes only
 # find the candidates, so that a unique id costs 8 bytes; equality is tested on the ids themselves.
@@ -55,6 +52,8 @@ class Ingested:
         Reason -> records, of the reasons that adapters find, and `duplicate`.
     first_us, last_us : int
         First and last start of a usable call.
+    regions : bool
+        Whether the input names any region.
     """
 
     rows: int
@@ -62,11 +61,13 @@ class Ingested:
     defects: dict[str, int]
     first_us: int
     last_us: int
+    regions: bool = True
 
 
 def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[ClassRule], *,
            event_log: bool = False) -> Ingested:
-    """Load `raw`, its view `usable`, and the tables `session_numbers`, `models` and `places`.
+    """Load `raw`, its view `usable`, and the tables `session_numbers`, `models`, `regions` and
+    `deployments`.
 
     Raises
     ------
@@ -74,7 +75,8 @@ def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[Cl
         When nothing in the input can be used.
     """
     columns = f"cast(source_rank as bigint) * {ROWS_PER_FILE} + source_row as pos, {', '.join(_STORED)}"
-    engine.load("raw", CALL_SCHEMA, batches, columns)
+    names = Names()
+    engine.load("raw", NUMBERED_SCHEMA, names.numbered(batches), columns)
     counts = engine.rows("select defect, count(*) as n from raw group by defect")
     defects = {row["defect"]: row["n"] for row in counts if row["defect"] is not None}
     rows = sum(row["n"] for row in counts)
@@ -87,9 +89,8 @@ def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[Cl
     if not span["n"]:
         raise InputError(_nothing(rows, defects))
     engine.number("session_numbers", "select distinct session_id from usable where session_id is not null", "session")
-    _models(engine, rules)
-    _places(engine)
-    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"])
+    names.publish(engine, rules)
+    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"], bool(names.numbers["region"]))
 
 
 def _nothing(rows: int, defects: dict[str, int]) -> str:
@@ -129,51 +130,3 @@ def _drop_equal_events(engine: Engine) -> int:
                       "select * from usable where not exists (select 1 from echoes where echoes.pos = usable.pos)")
         engine.view("usable", "select * from kept_events")
     return echoes
-
-
-def _models(engine: Engine, rules: Sequence[ClassRule]) -> None:
-    """`models`: one row a model name, numbered in order of the names; no name is number 0."""
-    names = sorted(row["model"] for row in engine.rows(
-        "select distinct model from usable where model is not null"))
-    numbered: list[tuple[int, str | None]] = [(0, None), *enumerate(names, start=1)]
-    _limit(len(names), MAX_MODELS, "model names")
-    classes = [classify(name, rules) for _, name in numbered]
-    _dimension(engine, "models", pa.table({
-        "model_no": pa.array([number for number, _ in numbered], pa.int32()),
-        "model": pa.array([name for _, name in numbered], pa.string()),
-        "conservative": [row["conservative"] for row in classes],
-        "broad": [row["broad"] for row in classes],
-    }))
-
-
-def _places(engine: Engine) -> None:
-    """`places`: one row a (region, deployment) seen; the numbers are null where it is unknown.
-
-    A deployment is known by its region and its name. Where the whole trace names no region, the
-    name alone is the identity, as in a fleet of one region.
-    """
-    seen = engine.rows("select distinct region, deployment from usable")
-    regions = {name: number for number, name in enumerate(
-        sorted({row["region"] for row in seen if row["region"] is not None}), start=1)}
-    pairs = sorted({(row["region"] or "", row["deployment"]) for row in seen
-                    if row["deployment"] is not None and (row["region"] is not None or not regions)})
-    _limit(max(len(regions), len(pairs)), MAX_MODELS, "regions or deployments")
-    places = {pair: number for number, pair in enumerate(pairs, start=1)}
-    lone_region = None if regions else 0
-    _dimension(engine, "places", pa.table({
-        "region": pa.array([row["region"] for row in seen], pa.string()),
-        "deployment": pa.array([row["deployment"] for row in seen], pa.string()),
-        "region_no": pa.array([regions.get(row["region"], lone_region) for row in seen], pa.int32()),
-        "place_no": pa.array([places.get((row["region"] or "", row["deployment"])) if
-                              row["region"] is not None or not regions else None for row in seen], pa.int32()),
-    }))
-
-
-def _limit(count: int, most: int, what: str) -> None:
-    if count > most:
-        raise InputError(f"the input has {count:,} distinct {what}, more than {most:,}; this looks like an identifier "
-                         "of each call. Map the right column under [columns] in --config.")
-
-
-def _dimension(engine: Engine, name: str, table: pa.Table) -> None:
-    engine.load(name, table.schema, table.to_batches())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from metrics.core.clock import Window
 from metrics.core.engine import Engine
+from metrics.core.names import NUMBER_LIMIT
 
 __all__ = ["TRANSITION", "TRANSITIONS", "derive_calls", "derive_steps"]
 
@@ -24,20 +25,22 @@ TRANSITIONS = {
     6: "unknown",
 }
 
+# A deployment is known by its region and its name. Where a whole input names no region, the name alone
+# is the identity, as in a fleet of one region.
 _CALLS = """
-    select usable.pos as pos, session_id, t_us, context_tokens as x,
-           case when cached_tokens > context_tokens then context_tokens else cached_tokens end as c,
-           output_tokens as o, cached_tokens > context_tokens as clipped,
-           turn_id, user_initiated, duration_us, failed, prefix_keys, block_size,
-           models.model_no as model_no, places.region_no as region_no, places.place_no as place_no
-    from usable
-    join models on usable.model is not distinct from models.model
-    join places on usable.region is not distinct from places.region
-               and usable.deployment is not distinct from places.deployment
-    where {inside}"""
+    select *, case when region_no is not null and deployment_no is not null
+                   then region_no * cast({limit} as bigint) + deployment_no end as place_no
+    from (
+        select pos, session_id, t_us, context_tokens as x,
+               case when cached_tokens > context_tokens then context_tokens else cached_tokens end as c,
+               output_tokens as o, cached_tokens > context_tokens as clipped,
+               turn_id, user_initiated, duration_us, failed, prefix_keys, block_size,
+               coalesce(model_no, 0) as model_no, {region} as region_no, deployment_no
+        from usable where {inside}
+    ) as placed"""
 
 _LOADS = """
-    select model_no, region_no, place_no, session_id is not null as sessioned, count(*) as calls,
+    select model_no, region_no, deployment_no, place_no, session_id is not null as sessioned, count(*) as calls,
            cast(sum(x) as bigint) as x, count(c) as cached, cast(sum(x - c) as bigint) as uncached,
            count(o) as output, cast(sum(case when o is not null then x end) as bigint) as x_with_output,
            cast(sum(o) as bigint) as o,
@@ -47,7 +50,7 @@ _LOADS = """
            count(case when clipped then 1 end) as clipped, count(case when failed then 1 end) as failed,
            count(case when x = 0 then 1 end) as zero_context,
            min(t_us) as first_us, max(t_us) as last_us
-    from calls group by model_no, region_no, place_no, session_id is not null"""
+    from calls group by model_no, region_no, deployment_no, place_no, session_id is not null"""
 
 #: SQL for the code of the move from a call's predecessor (the `previous_*` columns) to the call.
 TRANSITION = """cast(case
@@ -66,40 +69,28 @@ _OPENS = {
                row_number() over (partition by session, turn_id order by t_us, pos) = 1 end)""",
 }
 
-# The neighbours' model, region, deployment and "duration known" travel as one integer: a window
-# function costs about as much as a pass over a column.
-_MODEL, _REGION, _PLACE = 1, 1 << 20, 1 << 40
-_TAG = f"""model_no * {_MODEL}
-               + (coalesce(region_no, -1) + 1) * cast({_REGION} as bigint)
-               + (coalesce(place_no, 0) + case when duration_us is null then 0 else {1 << 22} end)
-                 * cast({_PLACE} as bigint)"""
-
 _STEPS = """
-    select session, call_index, pos, t_us, x, c, o, duration_us, opens,
-           model_no, region_no, place_no,
+    select session, call_index, pos, t_us, x, c, o, duration_us, model_no, region_no, place_no, opens,
            case when x > 0 then {reuse} end as r_ppb,
            t_us - previous_us as gap_us,
-           case when {previous_timed} then busy_until_us - previous_us end as busy_us,
-           previous_x, previous_model_no, {next_model} as next_model_no, misplaced,
+           case when previous_duration_us is not null then busy_until_us - previous_us end as busy_us,
+           previous_x, previous_model_no, next_model_no, misplaced,
            {transition} as transition
     from (
-        select *, {previous_model} as previous_model_no, {previous_region} as previous_region_no,
-               {previous_place} as previous_place_no, {model} as model_no, {region} as region_no, {place} as place_no
-        from (
-            select session, cast(row_number() over w as integer) as call_index, pos, t_us, x, c, o, duration_us, {opens} as opens, tag,
-                   lag(t_us) over w as previous_us,
-                   lag(x) over w as previous_x,
-                   lag(tag) over w as previous_tag,
-                   lead(tag) over w as next_tag,
-                   lag(pos) over w > pos as misplaced,
-                   {busy} as busy_until_us
-            from (
-                select session, pos, t_us, x, c, o, duration_us, turn_id, user_initiated, {tag} as tag
-                from calls join session_numbers on calls.session_id = session_numbers.session_id
-            ) as tagged
-            window w as (partition by session order by t_us, pos)
-        ) as neighbours
-    ) as named"""
+        select session, cast(row_number() over w as integer) as call_index, pos, t_us, x, c, o, duration_us,
+               model_no, region_no, place_no, {opens} as opens,
+               lag(t_us) over w as previous_us,
+               lag(x) over w as previous_x,
+               lag(duration_us) over w as previous_duration_us,
+               lag(model_no) over w as previous_model_no,
+               lead(model_no) over w as next_model_no,
+               lag(region_no) over w as previous_region_no,
+               lag(place_no) over w as previous_place_no,
+               lag(pos) over w > pos as misplaced,
+               {busy} as busy_until_us
+        from calls join session_numbers on calls.session_id = session_numbers.session_id
+        window w as (partition by session order by t_us, pos)
+    ) as neighbours"""
 
 # When the engine falls idle after the preceding calls.
 _BUSY = """max(t_us + duration_us) over (
@@ -119,9 +110,10 @@ _SESSIONS = """
     from steps group by session"""
 
 
-def derive_calls(engine: Engine, window: Window) -> None:
-    """Make the view `calls` for one window, and `loads`."""
-    engine.view("calls", _CALLS.format(inside=window.condition()))
+def derive_calls(engine: Engine, window: Window, *, regions: bool) -> None:
+    """Make the view `calls` for one window, and `loads`; `regions`: the input names some."""
+    engine.view("calls", _CALLS.format(inside=window.condition(), limit=NUMBER_LIMIT,
+                                       region="region_no" if regions else "0"))
     engine.create("loads", _LOADS)
 
 
@@ -135,27 +127,10 @@ def derive_steps(engine: Engine, *, turn_ids_decide: bool, durations: bool) -> N
     durations : bool
         Some call has a duration.
     """
-    div = engine.dialect.div
     engine.create("steps", _STEPS.format(
-        tag=_TAG,
-        reuse=div("c * 1000000000", "x"),
+        reuse=engine.dialect.div("c * 1000000000", "x"),
         transition=TRANSITION,
         opens=_OPENS["turn" if turn_ids_decide else "flag"],
         busy=_BUSY if durations else "cast(null as bigint)",
-        previous_timed=f"{div('previous_tag', _PLACE)} >= {1 << 22}",
-        **_parts(engine, "tag", ""),
-        **_parts(engine, "previous_tag", "previous_"),
-        next_model=_parts(engine, "next_tag", "")["model"],
     ))
     engine.create("sessions", _SESSIONS)
-
-
-def _parts(engine: Engine, tag: str, prefix: str) -> dict[str, str]:
-    """SQL that takes a tag apart again: what was null is null."""
-    div = engine.dialect.div
-    region, place = f"({div(tag, _REGION)} % {1 << 20})", f"({div(tag, _PLACE)} % {1 << 22})"
-    return {
-        f"{prefix}model": f"cast({tag} % {_REGION} as integer)",
-        f"{prefix}region": f"cast(case when {region} > 0 then {region} - 1 end as integer)",
-        f"{prefix}place": f"cast(case when {place} > 0 then {place} end as integer)",
-    }

@@ -111,11 +111,11 @@ _REASONS = {
 class Trace:
     """One window of a trace; `calls` and `loads` exist in `engine`, `steps` and `sessions` after `derive`."""
 
-    def __init__(self, engine: Engine, window: Window, settings: Settings) -> None:
+    def __init__(self, engine: Engine, window: Window, settings: Settings, *, regions: bool = True) -> None:
         self.engine = engine
         self.window = window
         self.settings = settings
-        derive_calls(engine, window)
+        derive_calls(engine, window, regions=regions)
         self.profile = _profile(engine)
 
     @property

@@ -131,14 +131,16 @@ class Cli:
         return path
 
     def __call__(self, *words: object, format: str = "calls", out: Path | None = None, page: bool = False,
-                 light: bool = False, quick: bool = True, limit_s: float = 0) -> Ran:
+                 light: bool = False, quick: bool = True, limit_s: float = 0,
+                 stdout: Any = None) -> Ran:
         self.runs += 1
         out = out if out is not None else self.folder / f"out{self.runs}"
         argv = [*map(str, words), "--format", format, "--out", str(out)]
         for option, value in QUICK.items() if quick else ():
             argv += [] if option in argv else [option, value]
-        stdout, stderr = io.StringIO(), io.StringIO()
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(stdout), redirect_stderr(stderr):
+        printed, stderr = io.StringIO(), io.StringIO()
+        with (pytest.MonkeyPatch.context() as patch, redirect_stdout(stdout or printed),
+              redirect_stderr(stderr)):
             if not page:
                 patch.setattr(pipelines.run, "render_report", lambda results: "<!doctype html>")
             if light:
@@ -151,7 +153,7 @@ class Cli:
                 rc = main(argv)
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-        return Ran(rc, stdout.getvalue(), stderr.getvalue(), out)
+        return Ran(rc, printed.getvalue(), stderr.getvalue(), out)
 
     def ok(self, *words: object, **how: Any) -> Ran:
         """A run that must succeed and leave whole results only."""
@@ -176,11 +178,10 @@ class Cli:
             assert not ran.leftovers()
         return ran
 
-    def process(self, *words: object, script: bool = False, prog: tuple[str, ...] = (), **how: Any
-                ) -> subprocess.Popen[bytes]:
+    def process(self, *words: object, script: bool = False, **how: Any) -> subprocess.Popen[bytes]:
         """The command in a process of its own, not waited for."""
         start = [str(ROOT / "pipelines" / "characterize.py")] if script else [
-            "-m", "pipelines.cli", *(prog or ("characterize",))]
+            "-m", "pipelines.cli", "characterize"]
         how.setdefault("stdout", subprocess.PIPE)
         how.setdefault("stderr", subprocess.PIPE)
         how.setdefault("cwd", self.folder)

@@ -21,9 +21,10 @@ def shared(cli: Any, name: str) -> Path:
 
 
 def copilot_line(number: int) -> bytes:
-    calls = [{"message_id": f"ibex-{number}-{i}", "timestamp": f"2026-06-01T0{number}:00:0{i}.5Z", "duration_ms": 1500.25,
-              "initiator_type": "user" if i == 0 else "agent", "model": "okapi", "result": "Success",
-              "status_code": "OK", "tokens": {"prompt": 100 + 10 * i, "completion": 10, "cached": 80}} for i in range(4)]
+    calls = [{"message_id": f"ibex-{number}-{i}", "timestamp": f"2026-06-01T0{number}:00:0{i}.5Z",
+              "duration_ms": 1500.25, "initiator_type": "agent" if i else "user", "model": "okapi", "result": "Success",
+              "status_code": "OK", "tokens": {"prompt": 100 + 10 * i, "completion": 10, "cached": 80}}
+             for i in range(4)]
     return json.dumps({"session_id": f"zebra-{number}", "date": "2026-06-01", "turns": [
         {"turn_id": "t1", "llm_calls": calls, "tool_batches": []}]}).encode() + b"\n"
 
@@ -54,7 +55,7 @@ def test_copilot_damage(cli: Any) -> None:
     data = archive(("a.jsonl", copilot_line(0) * 50))
     for content in (data[:len(data) // 2], data[:20], b"\x1f\x8b" + bytes(99), b"", b"\xfd7zXZ\x00" + bytes(99)):
         cli.fails(3, cli.file(content, "day.tar.gz"), format="copilot", says=["day.tar.gz"])
-    cli.fails(3, cli.file(archive(("a.txt", b"x"))), "--strict", format="copilot", says=["recognised"])
+    cli.fails(3, cli.file(archive(("a.txt", b"x")), "day.tgz"), "--strict", format="copilot", says=["recognised"])
     cli.fails(3, cli.file(b"{}\n", "a.jsonl"), format="copilot", says=["recognised"])
     cli.fails(3, cli.file(copilot_line(0) + b"{}\n", "a.jsonl"), "--strict", format="copilot", says=["row 5", "turns"])
 
@@ -74,19 +75,22 @@ def test_claude_code(cli: Any, tools: Any) -> None:
 
 def test_weka(cli: Any) -> None:
     data = sorted(shared(cli, "weka").glob("*.json"))[:3]
-    ran = cli.ok(*data, data[0], "--arrivals", "poisson:0.01:1", format="weka", page=True)
-    again = cli.ok(*reversed(data), "--arrivals", "poisson:0.01:1", format="weka")
+    ran = cli.ok(*data, data[0], "--arrivals", "poisson:0.01:1", format="weka", light=True)
+    again = cli.ok(*reversed(data), "--arrivals", "poisson:0.01:1", format="weka", light=True)
     other = cli.ok(*data, "--arrivals", "poisson:0.01:2", format="weka", light=True)
-    numbers = "all/numbers.json"
-    assert (ran.out / numbers).read_bytes() == (again.out / numbers).read_bytes()
-    assert (ran.out / "all" / "manifest.json").read_bytes() != (other.out / "all" / "manifest.json").read_bytes()
-    assert "synthetic" in ran.page()
+    replays = [{key: n for key, n in run.json().items() if key.startswith("replay.")} for run in (ran, again, other)]
+    assert ran.json("audit")["rows_used"] == again.json("audit")["rows_used"] > 0
+    assert ran.json("audit")["rows_excluded"]["duplicate"] == 0  # the file was named twice, not copied
+    assert [n["value"] for n in replays[0].values()] == [n["value"] for n in replays[1].values()]
+    starts = [run.json("manifest")["window"]["start"] for run in (ran, again, other)]
+    assert starts[0] == starts[1] != starts[2]
+    assert any("synthetic" in note for note in ran.json("manifest")["notes"])
 
 
-@pytest.mark.parametrize("content", [b"{}", b"[]", b"\xff", b'{"id": "a"', b'{"id": 1, "block_size": "x", "requests": {}}',
-                                     b'{"id": "a", "block_size": 0, "hash_id_scope": "local", "requests": []}',
-                                     b"[" * 100_000, b"null", b'{"id": "a", "block_size": 64, "hash_id_scope": "local", '
-                                     b'"requests": [1, null, {"type": "subagent"}]}'])
+@pytest.mark.parametrize("content", [
+    b"{}", b"[]", b"\xff", b"null", b'{"id": "a"', b"[" * 100_000, b'{"id": 1, "block_size": "x", "requests": {}}',
+    b'{"id": "a", "block_size": 0, "hash_id_scope": "local", "requests": []}',
+    b'{"id": "a", "block_size": 64, "hash_id_scope": "local", "requests": [1, null, {"type": "subagent"}]}'])
 def test_weka_damage(cli: Any, content: bytes) -> None:
     cli.fails(3, cli.file(content, "a.json"), "--arrivals", "poisson:1", format="weka")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import re
@@ -48,12 +49,12 @@ class Elements(HTMLParser):
 
 def check_inert(page: str) -> None:
     found = Elements(page)
-    assert not found.tags & {"script", "iframe", "object", "embed", "img", "link", "base", "form"}
+    assert not found.tags & {"script", "iframe", "object", "embed", "img", "base", "form"}
     for name, value in found.attributes:
         assert not name.startswith("on"), (name, value)
         assert "javascript:" not in value.lower()
         if name in ("href", "src", "xlink:href"):
-            assert value.startswith("#") or re.fullmatch(r"[\w./-]+\.html", value) or name == "href", value
+            assert value.startswith(("#", "data:image/svg+xml,")), value
     assert "url(http" not in page
     assert "@import" not in page
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", page)
@@ -98,10 +99,9 @@ def test_lone_surrogates_and_nul_in_json(cli: Any) -> None:
     check_inert(ran.page())
 
 
-@pytest.mark.parametrize("form", ["crlf", "bom", "quoted", "cr in quotes", "no end", "blank lines", "tsv", "gzip members"])
+@pytest.mark.parametrize("form", ["crlf", "bom", "quoted", "cr in quotes", "no end", "blank lines", "tsv",
+                                  "gzip members"])
 def test_forms_of_csv(cli: Any, form: str) -> None:
-    import gzip
-
     text, name = cli.base, "calls.csv"
     if form == "crlf":
         text = text.replace("\n", "\r\n")

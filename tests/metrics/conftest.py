@@ -1,4 +1,8 @@
-"""The engine is a fixture: every test body runs on each engine named here."""
+"""The engine is a fixture: every test body runs on each engine named here.
+
+One engine serves all tests, as starting one takes longer than most tests do; each trace replaces the tables of
+the one before.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +17,21 @@ from metrics.engines.duckdb import DuckEngine
 
 
 def _duckdb(scratch: Path) -> Engine:
-    return DuckEngine(scratch, threads=2)
+    return DuckEngine(scratch, threads=1)
 
 
 ENGINES = {"duckdb": _duckdb}
 
 
-@pytest.fixture(params=sorted(ENGINES))
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    made = ENGINES[request.param](tmp_path)
+@pytest.fixture(scope="session", params=sorted(ENGINES))
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    made = ENGINES[request.param](tmp_path_factory.mktemp(request.param))
     try:
         yield made
     finally:
         made.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def census(engine: Engine) -> Census:
     return Census(engine)

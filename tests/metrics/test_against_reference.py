@@ -7,10 +7,8 @@ many new ones.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +23,6 @@ from metrics.catalogue import METRICS
 from metrics.core.audit import audit
 from metrics.core.metric import measure
 from metrics.core.trace import Settings, Trace
-from metrics.engines.duckdb import DuckEngine
 from telemetry.adapter import DefectLog
 from telemetry.schema import CALL_SCHEMA
 
@@ -110,9 +107,7 @@ def differences(rows: list[Row], census: Census, start: float | None = None,
     fleet = Fleet(given, view.start_us, view.end_us)
     numbers, tables = found(trace)
     wanted_numbers, wanted_tables = expected(fleet)
-    for name in ("deployments", *_known_bugs(fleet)):
-        for side in (numbers, tables, wanted_numbers):
-            side.pop(name, None)
+    tables.pop("deployments", None)  # its labels are numbered apart: test_served.py
     wrong: dict[str, Any] = {
         key: (numbers.get(key, "absent"), plain(wanted_numbers.get(key, "absent")))
         for key in numbers.keys() | wanted_numbers.keys()
@@ -126,34 +121,17 @@ def differences(rows: list[Row], census: Census, start: float | None = None,
     return wrong | {name: (counts[name], n) for name, n in theirs.items() if counts[name] != n}
 
 
-def _known_bugs(fleet: Fleet) -> list[str]:
-    """Keys of the bugs that have a test of their own, marked xfail (test_placement.py)."""
-    if fleet.any_region:
-        return []
-    return ["placement.sr_share", "placement.sr_unknown", "placement.sr.depth_p50", "placement.sr.reuse",
-            "placement.regions_per_session"]
-
-
-@pytest.fixture(scope="module", params=["duckdb"])
-def shared_census(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Census]:
-    """One engine for all examples: each replaces the tables of the one before."""
-    scratch: Path = tmp_path_factory.mktemp(request.param)
-    engine = DuckEngine(scratch, threads=1)
-    yield Census(engine)
-    engine.close()
-
-
 @settings(max_examples=int(_EXAMPLES or 60), deadline=None, derandomize=_EXAMPLES is None, database=None,
           suppress_health_check=list(HealthCheck))
 @given(rows=traces(), view=st.sampled_from([(None, None), (None, None), (2, 2000), (60, None), (None, 86_400)]))
-def test_everything(shared_census: Census, rows: list[Row], view: tuple[float | None, float | None]) -> None:
+def test_everything(census: Census, rows: list[Row], view: tuple[float | None, float | None]) -> None:
     event(f"{len(rows) // 20 * 20}+ rows")
-    assert differences(rows, shared_census, *view) == {}
+    assert differences(rows, census, *view) == {}
 
 
-def test_the_comparison_can_fail(shared_census: Census, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_comparison_can_fail(census: Census, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{**dict.fromkeys(CALL_SCHEMA.names), "source_rank": 0, "source_row": n, **call("a", n, 10)} for n in (1, 2)]
-    assert differences(rows, shared_census) == {}
+    assert differences(rows, census) == {}
     monkeypatch.setattr(reference_time, "BETA", 1)
-    assert "ceiling.hold_all_live_bytes" in differences(rows, shared_census)
+    assert "ceiling.hold_all_live_bytes" in differences(rows, census)
     assert rows[0]["t_us"] == T0 + 1_000_000

@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from telemetry.adapter import DefectLog, ReadOptions, find_adapter
+from telemetry.adapter import DefectLog, ReadOptions
+from telemetry.registry import find_adapter
 from telemetry.schema import CALL_SCHEMA
 from telemetry.sources import expand
 

@@ -1,0 +1,91 @@
+"""Names of models, regions and deployments, numbered while they are loaded.
+
+A number costs a sort or a group-by a fraction of what a text costs, and no name goes further than
+the small tables made here. Names are few; a column of millions of names is some other column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from metrics.core.classes import ClassRule, classify
+from metrics.core.engine import Engine
+from telemetry.errors import InputError
+from telemetry.schema import CALL_SCHEMA
+
+__all__ = ["NUMBERED_SCHEMA", "Names", "NUMBER_LIMIT"]
+
+#: Numbers are below this, so that two of them fit one integer.
+NUMBER_LIMIT = 1 << 20
+
+_NUMBERED = {"model": "model_no", "region": "region_no", "deployment": "deployment_no"}
+
+#: The call schema with numbers in place of names.
+NUMBERED_SCHEMA = pa.schema([
+    pa.field(_NUMBERED[item.name], pa.int32()) if item.name in _NUMBERED else item for item in CALL_SCHEMA])
+
+
+@dataclass
+class Names:
+    """The names seen so far, by column: name -> number from 1, in order of appearance."""
+
+    numbers: dict[str, dict[str, int]] = field(default_factory=lambda: {name: {} for name in _NUMBERED})
+
+    def numbered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches with numbers in place of names; null stays null.
+
+        Raises
+        ------
+        InputError
+            When a column holds more names than `NUMBER_LIMIT`.
+        """
+        for batch in batches:
+            arrays = [self._column(item.name, batch.column(item.name)) if item.name in _NUMBERED
+                      else batch.column(item.name) for item in CALL_SCHEMA]
+            yield pa.RecordBatch.from_arrays(arrays, schema=NUMBERED_SCHEMA)
+
+    def _column(self, name: str, column: pa.DictionaryArray) -> pa.Array:
+        known = self.numbers[name]
+        local = np.array([0 if text is None else known.setdefault(text, len(known) + 1)
+                          for text in column.dictionary.to_pylist()] or [0], np.int32)
+        if len(known) >= NUMBER_LIMIT:
+            raise InputError(f"the input has more than {NUMBER_LIMIT - 2:,} distinct values of {name}; this looks like "
+                             "an identifier of each call. Map the right column under [columns] in --config.")
+        numbers = local[column.indices.fill_null(0).to_numpy()]
+        missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False)) | (numbers == 0)
+        return pa.array(numbers, mask=missing) if missing.any() else pa.array(numbers)
+
+    def publish(self, engine: Engine, rules: Sequence[ClassRule]) -> None:
+        """Make the tables `models`, `regions` and `deployments`.
+
+        `rank` orders the names, so that a label does not depend on the order of the input; a model
+        without a name is number 0, of class `unknown`.
+        """
+        models: list[tuple[str | None, int, int]] = [(None, 0, 0), *self._ranked("model")]
+        classes = [classify(name, rules) for name, _, _ in models]
+        _load(engine, "models", {
+            "model_no": pa.array([number for _, number, _ in models], pa.int32()),
+            "rank": pa.array([rank for _, _, rank in models], pa.int32()),
+            "model": pa.array([name for name, _, _ in models], pa.string()),
+            "conservative": pa.array([row["conservative"] for row in classes], pa.string()),
+            "broad": pa.array([row["broad"] for row in classes], pa.string()),
+        })
+        for name in ("region", "deployment"):
+            ranked = self._ranked(name)
+            _load(engine, f"{name}s", {
+                f"{name}_no": pa.array([number for _, number, _ in ranked], pa.int32()),
+                name: pa.array([text for text, _, _ in ranked], pa.string()),
+            })
+
+    def _ranked(self, name: str) -> list[tuple[str, int, int]]:
+        """(name, number, rank from 1 in order of the names)."""
+        return [(text, number, rank) for rank, (text, number) in enumerate(sorted(self.numbers[name].items()), start=1)]
+
+
+def _load(engine: Engine, name: str, columns: dict[str, pa.Array]) -> None:
+    table = pa.table(columns)
+    engine.load(name, table.schema, table.to_batches())
