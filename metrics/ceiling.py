@@ -47,7 +47,9 @@ def compute(trace: Trace, found: Findings) -> None:
                       why="all calls start at one moment")
         found.table(BY_HOUR, _by_hour(trace, width, offset))
     for name, bin_us in (("minute", MINUTE_US), ("hour", HOUR_US)):
-        found.set(f"ceiling.{name}_bins_bytes", peak(engine, moves_of(_binned(trace, bin_us, offset))).tokens * beta, n)
+        bins = moves_of(_binned(trace, bin_us, offset))
+        reach = span["first_us"] + offset - bin_us, span["last_us"] + offset
+        found.set(f"ceiling.{name}_bins_bytes", peak(engine, bins, reach).tokens * beta, n)
 
 
 def _binned(trace: Trace, bin_us: int, offset_us: int) -> str:

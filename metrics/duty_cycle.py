@@ -5,8 +5,8 @@ from __future__ import annotations
 from metrics.core.metric import Findings, Metric, Number, ratio
 from metrics.core.trace import Trace
 
-# Within a session, the part of each gap that earlier calls still keep busy is min(busy, gap): their
-# union, clipped to the resident interval that ends with the last call's start.
+# Within a session, gap - idle is the part of each gap in which earlier calls still run: their union,
+# clipped to the resident interval, which ends with the last call's start.
 _SUMS = """
     select count(*) as n,
            cast(sum(last_us - first_us) as bigint) as resident_us,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from metrics.core.bins import upper_edge
 from metrics.core.metric import Column, Findings, Metric, Number, TableSpec, ratio
-from metrics.core.quantile import quantiles
+from metrics.core.quantile import Quantiles, quantiles
 from metrics.core.trace import Trace
 
 CDF = TableSpec("gap_cdf", "one bin of gaps of one kind", (
@@ -20,8 +21,10 @@ CDF = TableSpec("gap_cdf", "one bin of gaps of one kind", (
     Column("cdf", pa.float64(), "share of the kind's gaps that are shorter than the upper edge"),
 ))
 
+Row = dict[str, Any]
+
+ALL, INTER, INTRA, UNCLASSIFIED = range(4)
 _STEPS_A_DECADE = 18
-IDLE = "case when busy_us >= gap_us then 0 else gap_us - busy_us end"
 _TURNS = """
     select count(*) as n, count(case when opens then 1 end) as inter,
            cast(sum(gap_us) as bigint) as time_us,
@@ -30,62 +33,57 @@ _TURNS = """
 
 
 def compute(trace: Trace, found: Findings) -> None:
-    none = "no session has two calls"
-    at = trace.quantiles("steps", "gap_us", "0.5", "0.99", "1")
-    if at is None:
-        found.missing(none, *(number.key for number in METRIC.numbers))
+    at = quantiles(trace.engine, "steps", "gap_us", ("0.5", "0.99", "1"), everything=ALL,
+                   group=f"case when opens then {INTER} when not opens then {INTRA} else {UNCLASSIFIED} end")
+    if not at:
+        found.missing("no session has two calls", *(number.key for number in METRIC.numbers))
         return
     for p, key in (("0.5", "p50"), ("0.99", "p99"), ("1", "max")):
-        found.set(f"gap.{key}_s", at[p] / 1e6, at.total)
+        found.set(f"gap.{key}_s", at[ALL][p] / 1e6, at[ALL].total)
     binned = _binned(trace, "gap_us", "opens", "gap_us is not null")
     table = _cdf("all", binned)
-    if _turn_gaps(trace, found):
-        table += _cdf("inter", [row for row in binned if row["part"] is True])
-        table += _cdf("intra", [row for row in binned if row["part"] is False])
-    if _idle_gaps(trace, found):
-        table += _cdf("idle", _binned(trace, IDLE, "true", "busy_us is not null"))
+    table += _turn_gaps(trace, found, at, binned)
+    table += _idle_gaps(trace, found)
     found.table(CDF, table)
 
 
-def _turn_gaps(trace: Trace, found: Findings) -> bool:
-    """Gaps within and between turns; false when the trace marks none."""
+def _turn_gaps(trace: Trace, found: Findings, at: Mapping[int, Quantiles], binned: list[Row]) -> list[Row]:
+    """Gaps within and between turns."""
     why = trace.lacks("turn")
     if why is not None:
         found.missing(why, "gap.inter_share", "gap.inter_idle_share", "gap.inter_p50_s", "gap.intra_p50_s")
-        return False
+        return []
     row = trace.row(_TURNS)
     why = "no gap is classified as within or between turns"
     found.set("gap.inter_share", ratio(row["inter"], row["n"]), row["n"], why=why)
     found.set("gap.inter_idle_share", ratio(row["inter_us"], row["time_us"]), row["n"], why=why)
-    medians = quantiles(trace.engine, "(select gap_us, opens from steps where opens is not null)", "gap_us", ("0.5",),
-                        group="case when opens then 1 else 0 end")
-    for group, name in ((1, "inter"), (0, "intra")):
-        at = medians.get(group)
-        found.set(f"gap.{name}_p50_s", at["0.5"] / 1e6 if at else None, at.total if at else 0,
-                  why=f"no {name}-turn gap")
-    return True
+    for group, name in ((INTER, "inter"), (INTRA, "intra")):
+        of = at.get(group)
+        found.set(f"gap.{name}_p50_s", of["0.5"] / 1e6 if of else None, of.total if of else 0, why=f"no {name}-turn gap")
+    return (_cdf("inter", [row for row in binned if row["part"] is True])
+            + _cdf("intra", [row for row in binned if row["part"] is False]))
 
 
-def _idle_gaps(trace: Trace, found: Findings) -> bool:
-    """Gaps in which no engine works; false when no duration is known."""
+def _idle_gaps(trace: Trace, found: Findings) -> list[Row]:
+    """What no engine works in."""
     keys = ("gap.idle_p50_s", "gap.idle_p99_s", "gap.idle_max_s")
-    at = trace.quantiles("(select gap_us, busy_us from steps where busy_us is not null)", IDLE, "0.5", "0.99", "1")
+    at = trace.quantiles("steps", "idle_us", "0.5", "0.99", "1")
     if at is None:
         found.missing(trace.lacks("duration") or "no gap follows a call of known duration", *keys)
-        return False
+        return []
     for p, key in zip(("0.5", "0.99", "1"), keys, strict=True):
         found.set(key, at[p] / 1e6, at.total)
-    return True
+    return _cdf("idle", _binned(trace, "idle_us", "true", "idle_us is not null"))
 
 
-def _binned(trace: Trace, value: str, part: str, condition: str) -> list[dict[str, Any]]:
+def _binned(trace: Trace, value: str, part: str, condition: str) -> list[Row]:
     """Gaps by decimal bin and part, in order of the bins."""
     edge = upper_edge(trace.engine.dialect, "value", _STEPS_A_DECADE)
     return trace.rows(f"select {edge} as edge, part, count(*) as gaps from (select {value} as value, {part} as part "
                       f"from steps where {condition}) as v group by 1, 2 order by 1, 2")
 
 
-def _cdf(kind: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _cdf(kind: str, rows: list[Row]) -> list[Row]:
     edges: Counter[int] = Counter()
     for row in rows:
         edges[row["edge"]] += row["gaps"]

@@ -27,8 +27,7 @@ TABLE = TableSpec("idle_cap", "one idle cap", (
 ))
 
 _LONG_GAPS = """
-    select t_us, t_us - gap_us as previous_us, gap_us, opens, peak_x, durations_missing,
-           case when steps.busy_us < gap_us then steps.busy_us else gap_us end as busy_us
+    select t_us, t_us - gap_us as previous_us, gap_us, opens, peak_x, durations_missing, gap_us - idle_us as busy_us
     from steps join sessions on steps.session = sessions.session
     where gap_us > {shortest}"""
 _LIVES = "(select first_us as start_us, last_us + {trailing} as end_us, peak_x as tokens from sessions)"
@@ -79,7 +78,8 @@ def _ceiling(trace: Trace, theta_us: int | None, *, trailing: bool) -> int:
     moves = moves_of(_LIVES.format(trailing=theta_us if trailing and theta_us else 0))
     if theta_us is not None:
         moves += " union all " + _BREAKS.format(theta=theta_us)
-    return peak(trace.engine, moves).tokens * trace.settings.beta
+    span = trace.profile.first_us, trace.profile.last_us + (theta_us or 0)
+    return peak(trace.engine, moves, span).tokens * trace.settings.beta
 
 
 def _sweep(trace: Trace, theta: int | None, totals: dict[str, int], hold_all: int) -> dict[str, Any]:

@@ -6,35 +6,41 @@ from metrics.core.engine import scratch
 from metrics.core.metric import Findings, Metric, Number, ratio
 from metrics.core.trace import Trace
 
+_VISITS = """
+    select session, model_no, region_no, place_no, count(*) as calls from steps
+    group by session, model_no, region_no, place_no"""
 _BY_MODEL = """
-    select session, model_no, count(*) as calls,
-           count(region_no) as regions_known, min(region_no) as region_low, max(region_no) as region_high,
-           count(place_no) as places_known, min(place_no) as place_low, max(place_no) as place_high
-    from steps group by session, model_no"""
+    select session, model_no, cast(sum(calls) as bigint) as calls,
+           cast(sum(case when region_no is not null then calls else 0 end) as bigint) as regions_known,
+           min(region_no) as region_low, max(region_no) as region_high,
+           cast(sum(case when place_no is not null then calls else 0 end) as bigint) as places_known,
+           min(place_no) as place_low, max(place_no) as place_high
+    from visits group by session, model_no"""
 _STAYS = """
     select by_model.session as session,
            min(case when regions_known = by_model.calls then 1 else 0 end) as region_known,
            min(case when region_low = region_high then 1 else 0 end) as one_region,
            min(case when places_known = by_model.calls then 1 else 0 end) as place_known,
            min(case when place_low = place_high then 1 else 0 end) as one_place
-    from by_model group by by_model.session"""
+    from ({by_model}) as by_model group by by_model.session"""
 _SUBSETS = {
     "sr": ("region", "region_known = 1", "one_region = 1"),
     "sd": ("deployment", "place_known = 1", "one_place = 1"),
 }
 _DISTINCT = """
     select count(*) as pairs, count(distinct session) as sessions
-    from (select distinct session, {column} from steps where {column} is not null) as seen"""
+    from (select distinct session, {column} from visits where {column} is not null) as seen"""
 
 
 def compute(trace: Trace, found: Findings) -> None:
-    with scratch(trace.engine, "by_model", _BY_MODEL), scratch(trace.engine, "stays", _STAYS):
-        for name, (need, known, stays) in _SUBSETS.items():
-            _subset(trace, found, name, need, known, stays)
-    for column, need, key in (("place_no", "deployment", "deployments"), ("region_no", "region", "regions")):
-        row = trace.row(_DISTINCT.format(column=column))
-        found.set(f"placement.{key}_per_session", ratio(row["pairs"], row["sessions"]), row["sessions"],
-                  why=trace.lacks(need) or "")
+    with scratch(trace.engine, "visits", _VISITS):
+        with scratch(trace.engine, "stays", _STAYS.format(by_model=_BY_MODEL)):
+            for name, (need, known, stays) in _SUBSETS.items():
+                _subset(trace, found, name, need, known, stays)
+        for column, need, key in (("place_no", "deployment", "deployments"), ("region_no", "region", "regions")):
+            row = trace.row(_DISTINCT.format(column=column))
+            found.set(f"placement.{key}_per_session", ratio(row["pairs"], row["sessions"]), row["sessions"],
+                      why=trace.lacks(need) or "")
 
 
 def _subset(trace: Trace, found: Findings, name: str, need: str, known: str, stays: str) -> None:

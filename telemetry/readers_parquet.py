@@ -31,8 +31,10 @@ def read_parquet(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
     """
     try:
         # Without pre-buffering only the pages of the batch in hand are held.
-        labels = [names[name] for name in _LABELS]
-        file = pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20, read_dictionary=labels)
+        metadata = pq.read_metadata(source.path)
+        labels = [names[name] for name in _LABELS if names[name] in metadata.schema.to_arrow_schema().names]
+        file = pq.ParquetFile(source.path, metadata=metadata, pre_buffer=False, buffer_size=1 << 20,
+                              read_dictionary=labels)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source.name}: not a Parquet file, or a truncated one ({_first_line(error)}). "
                          "Copy or export it again.") from None

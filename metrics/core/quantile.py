@@ -7,10 +7,10 @@ rank, until a bucket is one value wide. Nothing is sorted and nothing grows with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from metrics.core.engine import Engine, rows_as_values
 
@@ -49,7 +49,7 @@ class _Search:
 
 
 def quantiles(engine: Engine, relation: str, value: str, probabilities: Sequence[str], *, group: str = "0",
-              weight: str = "1") -> dict[int, Quantiles]:
+              weight: str = "1", everything: int | None = None) -> dict[int, Quantiles]:
     """Quantiles of `value` for each integer `group` of a relation.
 
     Parameters
@@ -75,13 +75,16 @@ def quantiles(engine: Engine, relation: str, value: str, probabilities: Sequence
     )
     if not groups:
         return {}
+    if everything is not None:
+        groups.append({"grp": everything, "total": sum(row["total"] for row in groups),
+                       "lowest": min(row["lowest"] for row in groups), "highest": max(row["highest"] for row in groups)})
     if min(row["lowest"] for row in groups) < 0:
         raise ValueError(f"quantiles are of values >= 0, {value} is not")
     points = [Fraction(p) for p in probabilities]
     searches = [_Search(row["grp"], p, rank_of(p, row["total"])) for row in groups for p in points]
     parent = None
     for shift in _shifts(max(row["highest"] for row in groups)):
-        _narrow(engine, source, searches, shift, parent)
+        _narrow(_count(engine, source, searches, shift, parent, everything), searches, shift, parent)
         parent = shift
     found: dict[int, dict[Fraction, int]] = {}
     for search in searches:
@@ -96,12 +99,15 @@ def _shifts(highest: int) -> list[int]:
     return [bits * (rounds - done) // rounds for done in range(1, rounds + 1)]
 
 
-def _narrow(engine: Engine, source: str, searches: list[_Search], shift: int, parent: int | None) -> None:
-    """Find, for every search, the bucket of width 2^shift that holds its rank."""
+def _narrow(rows: Iterable[tuple[int, int, int]], searches: list[_Search], shift: int, parent: int | None) -> None:
+    """Find, for every search, the bucket of width 2^shift that holds its rank.
+
+    `rows` are (group, bucket, weight).
+    """
     counted: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for row in _count(engine, source, searches, shift, parent):
-        within = 0 if parent is None else row["bucket"] >> (parent - shift)
-        counted.setdefault((row["grp"], within), []).append((row["bucket"], row["weight"]))
+    for group, bucket, weight in rows:
+        within = 0 if parent is None else bucket >> (parent - shift)
+        counted.setdefault((group, within), []).append((bucket, weight))
     for buckets in counted.values():
         buckets.sort()
     for search in searches:
@@ -113,21 +119,29 @@ def _narrow(engine: Engine, source: str, searches: list[_Search], shift: int, pa
             below += weight
 
 
-def _count(engine: Engine, source: str, searches: list[_Search], shift: int,
-           parent: int | None) -> list[dict[str, Any]]:
+def _count(engine: Engine, source: str, searches: list[_Search], shift: int, parent: int | None,
+           everything: int | None) -> Iterator[tuple[int, int, int]]:
+    """(group, bucket, weight) of the buckets that are still of interest."""
     bucket = engine.dialect.div("s.val", 1 << shift)
-    inside = "" if parent is None else _inside(engine, searches, parent)
-    return engine.rows(
+    inside = "" if parent is None else _inside(engine, searches, parent, join=everything is None)
+    found = engine.fetch(
         f"select s.grp as grp, {bucket} as bucket, cast(sum(s.wgt) as bigint) as weight "
         f"from {source} as s {inside} group by s.grp, {bucket}"
     )
+    columns = (found[name].to_pylist() for name in ("grp", "bucket", "weight"))
+    together: Counter[int] = Counter()
+    for group, place, weight in zip(*columns, strict=True):
+        yield group, place, weight
+        if everything is not None:
+            together[place] += weight
+    yield from ((everything, place, weight) for place, weight in together.items() if everything is not None)
 
 
-def _inside(engine: Engine, searches: list[_Search], shift: int) -> str:
+def _inside(engine: Engine, searches: list[_Search], shift: int, *, join: bool) -> str:
     """SQL that keeps the values in the wanted buckets: ranges while they are few, else a join."""
     wanted = {(search.group, search.bucket) for search in searches}
     buckets = {bucket for _, bucket in wanted}
-    if len(wanted) <= _FEW:
+    if len(wanted) <= _FEW or not join:
         ranges = (f"s.val >= {bucket << shift} and s.val < {bucket + 1 << shift}" for bucket in sorted(buckets))
         return f"where ({' or '.join(ranges)})"
     return (f"join (values {rows_as_values(sorted(wanted))}) as wanted(grp, bucket) "

@@ -73,7 +73,8 @@ _STEPS = """
     select session, call_index, pos, t_us, x, c, o, duration_us, model_no, region_no, place_no, opens,
            case when x > 0 then {reuse} end as r_ppb,
            t_us - previous_us as gap_us,
-           case when previous_duration_us is not null then busy_until_us - previous_us end as busy_us,
+           case when previous_duration_us is null then null when busy_until_us > t_us then 0
+                else t_us - busy_until_us end as idle_us,
            previous_x, previous_model_no, next_model_no, misplaced,
            {transition} as transition
     from (
@@ -92,7 +93,7 @@ _STEPS = """
         window w as (partition by session order by t_us, pos)
     ) as neighbours"""
 
-# When the engine falls idle after the preceding calls.
+# The latest end of the preceding calls; the gap is idle from there on.
 _BUSY = """max(t_us + duration_us) over (
                        partition by session order by t_us, pos
                        rows between unbounded preceding and 1 preceding)"""
@@ -106,7 +107,7 @@ _SESSIONS = """
            cast(sum(case when x < previous_x then 1 else 0 end) as bigint) as reductions,
            cast(sum(duration_us) as bigint) as sum_duration_us,
            cast(count(*) - count(duration_us) as bigint) as durations_missing,
-           cast(sum(case when busy_us < gap_us then busy_us else gap_us end) as bigint) as busy_us
+           cast(sum(gap_us - idle_us) as bigint) as busy_us
     from steps group by session"""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrics.core.clock import HOUR_US
-from metrics.core.engine import Engine, rows_as_values, scratch
+from metrics.core.engine import Engine, rows_as_values
 
 __all__ = ["Peak", "levels_query", "moves_of", "peak"]
 
@@ -41,7 +41,7 @@ _INSIDE = """
         select base + cast(sum(up - down) over upto as bigint) + down as tokens,
                base_count + cast(sum(came - went) over upto as bigint) + went as intervals
         from (
-            select t_us, {bucket} as bucket, {sums} from sweep_moves
+            select t_us, {bucket} as bucket, {sums} from ({moves}) as m
             where {bucket} in (select bucket from (values {candidates}) as c(bucket, base, base_count))
             group by t_us
         ) as events join (values {candidates}) as candidates(bucket, base, base_count)
@@ -104,28 +104,33 @@ _BUCKETED = """
         from levels"""
 
 
-def peak(engine: Engine, moves: str) -> Peak:
+def peak(engine: Engine, moves: str, span: tuple[int, int]) -> Peak:
     """The most that is resident at once; 0 without moves.
 
     Exact, but only where it has to be: a time bucket whose level at its start plus all its arrivals
     does not exceed a level that is reached elsewhere cannot hold the peak, and is not looked into.
+
+    Parameters
+    ----------
+    moves : str
+        As for `levels_query`.
+    span : (int, int)
+        Times between which all moves lie, both inclusive.
     """
-    with scratch(engine, "sweep_moves", moves):
-        span = engine.row("select min(t_us) as first_us, max(t_us) as last_us from sweep_moves")
-        if span["first_us"] is None:
-            return Peak(0, 0)
-        width = -(-(span["last_us"] - span["first_us"] + 1) // _BUCKETS)
-        bucket = engine.dialect.div(f"t_us - {span['first_us']}", width)
-        sums = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in ("up", "down", "came", "went"))
-        buckets = engine.fetch(f"select {bucket} as bucket, {sums} from sweep_moves group by 1 order by 1")
-        columns = {name: buckets[name].to_numpy() for name in buckets.column_names}
-        tokens, base, dense = _reached(columns["up"], columns["down"])
-        intervals, base_count, crowded = _reached(columns["came"], columns["went"])
-        inside = np.flatnonzero(dense | crowded)
-        if len(inside):
-            rows = zip(columns["bucket"][inside], base[inside], base_count[inside], strict=True)
-            top = engine.row(_INSIDE.format(bucket=bucket, sums=sums, candidates=rows_as_values(rows)))
-            tokens, intervals = max(tokens, top["tokens"]), max(intervals, top["intervals"])
+    first, last = span
+    bucket = engine.dialect.div(f"t_us - {first}", -(-(last - first + 1) // _BUCKETS))
+    sums = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in ("up", "down", "came", "went"))
+    buckets = engine.fetch(f"select {bucket} as bucket, {sums} from ({moves}) as m group by 1 order by 1")
+    if not buckets.num_rows:
+        return Peak(0, 0)
+    columns = {name: buckets[name].to_numpy() for name in buckets.column_names}
+    tokens, base, dense = _reached(columns["up"], columns["down"])
+    intervals, base_count, crowded = _reached(columns["came"], columns["went"])
+    inside = np.flatnonzero(dense | crowded)
+    if len(inside):
+        rows = zip(columns["bucket"][inside], base[inside], base_count[inside], strict=True)
+        top = engine.row(_INSIDE.format(moves=moves, bucket=bucket, sums=sums, candidates=rows_as_values(rows)))
+        tokens, intervals = max(tokens, top["tokens"]), max(intervals, top["intervals"])
     return Peak(tokens, intervals)
 
 

@@ -96,9 +96,13 @@ class Census:
 
     def trace(self, rows: Iterable[Row], window: Window = ALL, **settings: Any) -> Trace:
         """The derived tables of these rows; `settings` are those of `Settings`."""
-        self.ingest(rows)
-        trace = Trace(self.engine, window, Settings(**settings))
-        trace.derive()
+        return self.derived(self.ingest(rows), window, **settings)
+
+    def derived(self, ingested: Ingested, window: Window = ALL, **settings: Any) -> Trace:
+        """The tables of what was ingested last; a window without calls has none."""
+        trace = Trace(self.engine, window, Settings(**settings), regions=ingested.regions)
+        if not trace.empty:
+            trace.derive()
         return trace
 
     def __call__(self, metric: Metric, rows: Iterable[Row], window: Window = ALL, **settings: Any) -> Seen:
@@ -107,9 +111,7 @@ class Census:
     def audit(self, rows: Iterable[Row], window: Window = ALL, *, event_log: bool = False) -> Audit:
         """The account of every row."""
         ingested = self.ingest(rows, event_log=event_log)
-        trace = Trace(self.engine, window, Settings())
-        trace.derive()
-        return audit(trace, ingested, DefectLog(), files=1)
+        return audit(self.derived(ingested, window), ingested, DefectLog(), files=1)
 
 
 def window(start: float | None, end: float | None) -> Window:
