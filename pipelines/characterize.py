@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 
 from metrics.core.store import Results
@@ -28,7 +30,11 @@ _SUMMARY = (
 
 def main(argv: Sequence[str] | None = None, prog: str = "characterize") -> int:
     """Run the command; returns the exit code."""
-    signal.signal(signal.SIGTERM, _stop)
+    with _stoppable():
+        return _run(argv, prog)
+
+
+def _run(argv: Sequence[str] | None, prog: str) -> int:
     try:
         _report(characterize(parse(argv, prog)))
     except KvcensusError as error:
@@ -44,8 +50,20 @@ def main(argv: Sequence[str] | None = None, prog: str = "characterize") -> int:
     return EXIT_OK
 
 
-def _stop(signum: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let SIGTERM end the run as Ctrl-C does, so that it clears up; the caller's handler comes back."""
+    def stop(signum: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _report(outcome: Outcome) -> None:
