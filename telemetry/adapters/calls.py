@@ -83,7 +83,4 @@ ADAPTER: Final = Adapter(
     description="call logs in CSV, JSON lines or Parquet, one record a model call",
     suffixes=tuple(_READERS),
     read=read,
-    notes=("cached tokens are taken as the source reports them",),
-    derived={"t_us": "timestamp, as UTC microseconds", "failed": "status is not a known word for success",
-             "prefix_keys": "hash_ids, chained"},
 )

@@ -19,12 +19,12 @@ def moves(intervals: list[Interval]) -> str:
 
 def test_tokens_and_intervals_peak_at_times_of_their_own(engine: Engine) -> None:
     # Three intervals of 1 meet at 10, one of 9 stands alone at 30; 20 is a departure and an arrival.
-    found = peak(engine, moves([(0, 10, 1), (5, 20, 1), (10, 12, 1), (20, 25, 1), (30, 30, 9)]))
+    found = peak(engine, moves([(0, 10, 1), (5, 20, 1), (10, 12, 1), (20, 25, 1), (30, 30, 9)]), (0, 30))
     assert (found.tokens, found.intervals) == (9, 3)
 
 
 def test_nothing_resident(engine: Engine) -> None:
-    found = peak(engine, f"select * from ({moves([(0, 1, 1)])}) as m where false")
+    found = peak(engine, f"select * from ({moves([(0, 1, 1)])}) as m where false", (0, 1))
     assert (found.tokens, found.intervals) == (0, 0)
 
 
@@ -38,7 +38,8 @@ _QUIET = settings(max_examples=40, deadline=None, derandomize=True, database=Non
 @_QUIET
 @given(intervals=_INTERVALS)
 def test_peaks(engine: Engine, intervals: list[Interval]) -> None:
-    found = peak(engine, moves(intervals))
+    span = (min(start for start, _, _ in intervals), max(end for _, end, _ in intervals))
+    found = peak(engine, moves(intervals), span)
     assert (found.tokens, found.intervals) == plain_peak(intervals)
 
 
