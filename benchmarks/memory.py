@@ -1,0 +1,48 @@
+"""Does memory grow with the input? Peak memory of the whole job at one and at ten times the calls.
+
+    python benchmarks/memory.py [--calls 2000000] [--memory-limit 1GB]
+
+Both traces carry call ids, one in a hundred of them twice, so that de-duplication has work to do. What
+exceeds the engine's limit is spilled to disk. Prints both peaks and their ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.bench import ROOT, in_child
+
+
+def trace_of(calls: int) -> Path:
+    """A generated trace with call ids; made once."""
+    path = ROOT / "build" / f"trace-{calls}-ids.parquet"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        partial = path.with_suffix(".partial")
+        subprocess.run([sys.executable, str(Path(__file__).with_name("generate.py")), "--calls", str(calls), "--sessions",
+                        str(calls * 691 // 17_800), "--seed", "1", "--call-ids", "--out", str(partial)], check=True)
+        partial.rename(path)
+    return path
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description="peak memory at one and at ten times the input")
+    parser.add_argument("--calls", type=int, default=2_000_000)
+    parser.add_argument("--memory-limit", default="1GB")
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    peaks = []
+    for calls in (args.calls, 10 * args.calls):
+        run = in_child(["--trace", str(trace_of(calls)), "--threads", str(args.threads),
+                        "--memory-limit", args.memory_limit, "--child", "job"])
+        peaks.append(run["peak_rss_gb"])
+        print(f"{calls:,} calls: peak {run['peak_rss_gb']} GB, {run['seconds']} s", flush=True)
+    print(f"ratio: {peaks[1] / peaks[0]:.2f}")
+
+
+if __name__ == "__main__":
+    main()

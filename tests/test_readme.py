@@ -1,0 +1,68 @@
+"""The README's examples work as they stand."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from metrics.core.store import Results
+from pipelines.options import parse
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", README, re.DOTALL)
+
+
+COMMANDS = [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
+
+
+def test_there_are_examples() -> None:
+    assert len(COMMANDS) == 4
+    assert len(blocks("toml")) == 1
+    assert len(blocks("python")) == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_parse(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "export.toml").write_text(blocks("toml")[0], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    program, action, *arguments = shlex.split(command)
+    assert (program, action) == ("kvcensus", "characterize")
+    options = parse(arguments)
+    assert options.inputs
+    if "--config" in arguments:
+        assert options.config.columns == {"session_id": "conversation", "context_tokens": "prompt_tokens"}
+        assert options.config.timestamp.unit == "ms"
+
+
+def test_the_first_command_and_the_python_example_run(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
+    command = [sys.executable, "-m", "pipelines.cli", *shlex.split(COMMANDS[0])[1:]]
+    done = subprocess.run(command, cwd=tmp_path, check=True, text=True, capture_output=True, timeout=300)
+    assert done.stdout.splitlines()[-1] == f"report: {Path('out/all/report.html')}"
+    code = subprocess.run([sys.executable, "-c", blocks("python")[0]], cwd=tmp_path, check=True, text=True,
+                          capture_output=True, timeout=120)
+    number = Results.open(tmp_path / "out/all").numbers["depth.p50"]
+    assert code.stdout.splitlines()[0] == f"{number.value} {number.method}"
+    for name in ("report.html", "numbers.json", "audit.json", "manifest.json"):
+        assert (tmp_path / "out/all" / name).is_file()
+
+
+@pytest.mark.parametrize("target", ["report", "test"])
+def test_the_two_make_targets_exist(target: str) -> None:
+    assert f"make {target}" in README
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_files_that_the_readme_names_exist() -> None:
+    for name in re.findall(r"\]\(([^):]+)\)", README):
+        assert (ROOT / name).exists(), name
