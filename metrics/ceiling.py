@@ -34,7 +34,7 @@ def compute(trace: Trace, found: Findings) -> None:
     engine, beta = trace.engine, trace.settings.beta
     span = trace.row("select count(*) as n, min(first_us) as first_us, max(last_us) as last_us from sessions")
     n = span["n"]
-    offset = trace.settings.clock.offset_us(span["first_us"])
+    offset = trace.settings.clock.shift_us(span["first_us"])
     hours = (span["last_us"] + offset) // HOUR_US - (span["first_us"] + offset) // HOUR_US + 1
     width = HOUR_US * -(-hours // MAX_ROWS)
     with scratch(engine, "levels", levels_query(engine, moves_of(_LIVES), width, offset)):

@@ -56,7 +56,8 @@ def _turn_gaps(trace: Trace, found: Findings, at: Mapping[int, Quantiles], binne
     row = trace.row(_TURNS)
     why = "no gap is classified as within or between turns"
     found.set("gap.inter_share", ratio(row["inter"], row["n"]), row["n"], why=why)
-    found.set("gap.inter_idle_share", ratio(row["inter_us"], row["time_us"]), row["n"], why=why)
+    found.set("gap.inter_idle_share", ratio(row["inter_us"], row["time_us"]), row["n"],
+              why="gaps of no length have no share of time" if row["n"] else why)
     for group, name in ((INTER, "inter"), (INTRA, "intra")):
         of = at.get(group)
         found.set(f"gap.{name}_p50_s", of["0.5"] / 1e6 if of else None, of.total if of else 0, why=f"no {name}-turn gap")

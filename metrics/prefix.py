@@ -10,7 +10,8 @@ from metrics.core.trace import Trace
 _CARRIED = """
     select steps.session as session, steps.call_index as call_index, steps.t_us as t_us, steps.pos as pos, steps.x as x,
            calls.prefix_keys as prefix_keys, calls.block_size as block_size, {full} as full_blocks
-    from steps join calls on steps.pos = calls.pos where calls.block_size is not null"""
+    from steps join calls on steps.pos = calls.pos
+    where calls.block_size is not null and calls.prefix_keys is not null"""
 # A chained key names a whole prefix, so two calls that agree on a key agree on all blocks up to it.
 _APPENDED = """
     select count(*) as pairs, count(case when previous_full = 0 or {there} = previous_key then 1 end) as appended

@@ -8,7 +8,6 @@ from metrics.core.metric import Column, Findings, Metric, Number, TableSpec, rat
 from metrics.core.trace import Trace
 
 BINS = 50
-_WIDTH_PPB = 10**9 // BINS
 
 
 def _histogram(name: str, of: str) -> TableSpec:
@@ -47,13 +46,12 @@ def compute(trace: Trace, found: Findings) -> None:
     for key, count in (("ge_80", "warm"), ("20_80", "between")):
         found.set(f"reuse.sessions_{key}", ratio(sessions[count], sessions["n"]), sessions["n"], why=empty)
     div = trace.engine.dialect.div
-    aggregate = div("sum_c * 1000000000", "sum_x_reported")
-    _bins(trace, found, BY_CALL, "r_ppb", "steps where r_ppb is not null", "calls")
-    _bins(trace, found, BY_SESSION, aggregate, "sessions where sum_x_reported > 0", "sessions")
+    by_call, by_session = div("r_ppb", 10**9 // BINS), div(f"sum_c * {BINS}", "sum_x_reported")
+    _bins(trace, found, BY_CALL, by_call, "steps where r_ppb is not null", "calls")
+    _bins(trace, found, BY_SESSION, by_session, "sessions where sum_x_reported > 0", "sessions")
 
 
-def _bins(trace: Trace, found: Findings, spec: TableSpec, value: str, source: str, of: str) -> None:
-    place = trace.engine.dialect.div(value, _WIDTH_PPB)
+def _bins(trace: Trace, found: Findings, spec: TableSpec, place: str, source: str, of: str) -> None:
     counted = {row["place"]: row["n"] for row in trace.rows(
         f"select case when {place} >= {BINS} then {BINS - 1} else {place} end as place, count(*) as n "
         f"from {source} group by 1")}

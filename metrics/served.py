@@ -30,7 +30,7 @@ _LOAD = "cast(sum(calls) as bigint) as calls, cast(sum(x) as bigint) as context"
 _MODELS = f"""
     select rank, model as name, conservative, broad, {_LOAD}
     from loads join models on loads.model_no = models.model_no group by rank, model, conservative, broad
-    order by calls desc, rank"""
+    order by calls desc, rank nulls last"""
 _PLACES = f"""
     select case when known then dense_rank() over (order by known desc, region, deployment) end as rank,
            region, deployment, calls, context
@@ -39,7 +39,7 @@ _PLACES = f"""
           from loads left join regions on loads.region_no = regions.region_no
           left join deployments on loads.deployment_no = deployments.deployment_no
           group by 1, 2, 3) as p
-    order by calls desc, rank"""
+    order by calls desc, rank nulls last"""
 
 
 def compute(trace: Trace, found: Findings) -> None:
@@ -50,8 +50,8 @@ def compute(trace: Trace, found: Findings) -> None:
         for row in models:
             row["model"] = _label(row["name"] if names else None, "model", row["rank"], digits)
         _publish(found, MODELS, models, {"model": "other", "conservative": None, "broad": None})
-    if trace.profile.deployment:
-        places = trace.rows(_PLACES)
+    places = trace.rows(_PLACES)
+    if any(row["rank"] for row in places):
         digits = _digits(places)
         for row in places:
             known = row["rank"] is not None

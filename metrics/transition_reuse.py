@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from metrics.core.clock import HOUR_US
+from metrics.core.clock import MINUTE_US
 from metrics.core.metric import Column, Findings, Metric, Number, TableSpec, ratio
 from metrics.core.steps import TRANSITIONS
 from metrics.core.trace import Trace
@@ -24,15 +24,16 @@ REUSE = TableSpec("transition_reuse", "one kind of transition, over the window o
 Row = dict[str, Any]
 
 MAX_DAYS = 100
-_BY_HOUR = """
-    select {hour} as hour, transition, count(*) as calls, count(r_ppb) as reported, cast(sum(r_ppb) as bigint) as reuse
+QUARTER_US = 15 * MINUTE_US  # days begin at a quarter of an hour in every zone
+_BY_QUARTER = """
+    select {quarter} as quarter, transition, count(*) as calls, count(r_ppb) as reported, cast(sum(r_ppb) as bigint) as reuse
     from steps group by 1, 2"""
 
 
 def compute(trace: Trace, found: Findings) -> None:
     profile, clock = trace.profile, trace.settings.clock
-    offset = clock.offset_us(profile.first_us)
-    groups = trace.rows(_BY_HOUR.format(hour=trace.engine.dialect.div(f"t_us + {offset}", HOUR_US)))
+    offset = clock.shift_us(profile.first_us)
+    groups = trace.rows(_BY_QUARTER.format(quarter=trace.engine.dialect.div(f"t_us + {offset}", QUARTER_US)))
     no_cache, no_place = trace.lacks("cached"), trace.lacks("deployment")
     table: list[Row] = []
     whole = _sums(groups)
@@ -40,7 +41,7 @@ def compute(trace: Trace, found: Findings) -> None:
         calls, reported, reuse = (whole[code, what] for what in ("calls", "reported", "reuse"))
         share, mean = ratio(calls, profile.sessioned), ratio(reuse, reported * 10**9)
         table.append({"transition": name, "day": None, "calls": calls, "share": share, "mean_reuse": mean})
-        why = no_place if name in ("same_deployment", "cross_deployment", "cross_region") else None
+        why = trace.lacks("region") if name == "cross_region" else no_place if "deployment" in name else None
         if why is not None and not calls:
             found.missing(why, f"transition.{name}.share", f"transition.{name}.reuse")
             continue
@@ -65,7 +66,7 @@ def _days(trace: Trace, groups: list[Row], offset: int) -> list[Row]:
     stay = next(code for code, name in TRANSITIONS.items() if name == "same_deployment")
     table: list[Row] = []
     for day, start, end in edges:
-        inside = [row for row in groups if start <= row["hour"] * HOUR_US - offset < end]
+        inside = [row for row in groups if start <= row["quarter"] * QUARTER_US - offset < end]
         total = sum(row["calls"] for row in inside)
         sums = _sums(inside)
         if sums[stay, "calls"]:

@@ -111,7 +111,7 @@ def _windows(job: _Job, out: OutputFolder) -> Outcome:
         windows = options.clock.split(ingested.first_us, ingested.last_us, options.split_us)
     done, empty = [], []
     for window in windows:
-        trace = Trace(job.engine, window, job.settings, regions=ingested.regions)
+        trace = Trace(job.engine, window, job.settings)
         if trace.empty:
             empty.append(window.name)
             continue

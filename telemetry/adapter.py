@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from telemetry.errors import InputError, shorten
+from telemetry.errors import InputError, escaped, quoted
 
 __all__ = ["Adapter", "Arrivals", "DefectLog", "ReadOptions", "Source", "TimestampRule"]
 
@@ -29,9 +29,10 @@ class Source:
     path : Path
         Where it lies.
     name : str
-        How messages call it: relative to what the user typed.
+        How messages call it: relative to what the user typed, with what cannot be printed escaped.
     repeats : str or None
-        Name of an earlier file with the same bytes; the records of this one are duplicates.
+        Name of an earlier file with the same bytes and partition; the records of this one are
+        duplicates.
     partition : mapping of str to str
         Columns that the folder names of a Hive-partitioned tree carry (`day=2026-01-01`).
     """
@@ -112,7 +113,8 @@ class DefectLog:
 
     def note(self, reason: str, source: Source, row: int, column: str, value: object) -> None:
         """Record one bad record; raises InputError when strict."""
-        where = f"{source.name}, row {row}, column {column}: {reason} ({shorten(value)!r})"
+        name, column = escaped(source.name), escaped(column)
+        where = f"{name}, row {row}, column {column}: {reason} ({quoted(value)})"
         if self.strict:
             raise InputError(f"{where}. Mend the record, or run without --strict to set such rows aside.")
         seen = self.examples.setdefault(reason, [])

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from telemetry.adapter import DefectLog, Source, TimestampRule
 from telemetry.errors import InputError
-from telemetry.schema import CALL_SCHEMA
+from telemetry.schema import CALL_SCHEMA, MAX_DURATION_S, MAX_TOKENS
 from telemetry.times import check_first, to_microseconds
 
 __all__ = ["INT64_MAX", "LINE_LIMIT", "Call", "Record", "batched", "batches", "count_of", "lines",
@@ -194,8 +194,8 @@ def parse_json(raw: bytes) -> Any:
         raise ValueError(f"JSON that cannot be read ({type(error).__name__})") from None
 
 
-def count_of(value: object) -> int | None:
-    """A token count: a whole number from 0 to 2^63 - 1 (`5`, `5.0`); null for anything else.
+def count_of(value: object, largest: int = MAX_TOKENS) -> int | None:
+    """A token count: a whole number from 0 to `largest` (`5`, `5.0`); null for anything else.
 
     `true` is not a number, and neither is `"5"`: text where a number belongs is a changed format.
     """
@@ -203,13 +203,13 @@ def count_of(value: object) -> int | None:
         return None
     if isinstance(value, Decimal):
         # The range first: int() of 1e999999999 would fill the memory.
-        if not (0 <= value <= INT64_MAX and value == value.to_integral_value()):
+        if not (0 <= value <= largest and value == value.to_integral_value()):
             return None
         return int(value)
-    return value if isinstance(value, int) and 0 <= value <= INT64_MAX else None
+    return value if isinstance(value, int) and 0 <= value <= largest else None
 
 
-def microseconds_of(value: object, per_unit: int, limit_s: int) -> int | None:
+def microseconds_of(value: object, per_unit: int, limit_s: int = MAX_DURATION_S) -> int | None:
     """A span from 0 to `limit_s` seconds, in units of `per_unit` microseconds, to the nearest
     microsecond (half to even); null for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):

@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 from telemetry.readers_decimal import scaled, scaled_integers
 from telemetry.readers_prefix import prefix_keys
 from telemetry.readers_text import Mask, as_array, as_text, null_where, valid_mask
+from telemetry.schema import MAX_DURATION_S, MAX_TOKENS
 
 __all__ = ["SUCCESS", "block_size", "booleans", "durations", "failures", "labels", "prefix_keys", "texts", "tokens"]
-
-_LARGEST: Final = 2**53  # tokens; beyond it a count has been through a float, or is garbage
 
 _TRUE: Final = pa.array(["true", "1", "yes"])
 _FALSE: Final = pa.array(["false", "0", "no"])
@@ -50,7 +49,7 @@ def labels(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
 
 
 def tokens(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
-    """Token counts as int64: integers from 0 to 2^53, of any type or in text; 12.0 is 12."""
+    """Token counts as int64: integers from 0 to MAX_TOKENS, of any type or in text; 12.0 is 12."""
     column = as_array(column)
     kind = column.type
     unfit = np.zeros(len(column), dtype=np.bool_)
@@ -64,13 +63,7 @@ def tokens(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
     else:
         present, unfit = as_text(column)
         counts = scaled(present, 0, "exact")
-    bounds = pc.min_max(counts).as_py()
-    if counts.null_count == present.null_count and not unfit.any() and (
-            bounds["min"] is None or (bounds["min"] >= 0 and bounds["max"] <= _LARGEST)):
-        return counts, unfit
-    values = counts.fill_null(-1).to_numpy()
-    good = (values >= 0) & (values <= _LARGEST)
-    return pa.array(values, mask=~good), (valid_mask(present) & ~good) | unfit
+    return _up_to(MAX_TOKENS, counts, present, unfit)
 
 
 def booleans(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
@@ -85,7 +78,7 @@ def booleans(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
 
 
 def durations(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
-    """Milliseconds as integer microseconds, half to even.
+    """Milliseconds as integer microseconds, half to even; 0 to MAX_DURATION_S.
 
     A float stands for its shortest decimal text, so that CSV, JSON and Parquet exports of the
     same call agree.
@@ -105,10 +98,7 @@ def durations(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
     else:
         present, unfit = as_text(column)
         micro = scaled(present, 3, "half_even")
-    good = micro.fill_null(-1).to_numpy() >= 0
-    if good.all():
-        return micro, unfit
-    return null_where(micro, ~good), (valid_mask(present) & ~good) | unfit
+    return _up_to(MAX_DURATION_S * 1_000_000, micro, present, unfit)
 
 
 def failures(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
@@ -128,6 +118,17 @@ def block_size(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
     return sizes, bad | (valid_mask(counts) & ~good)
 
 
+def _up_to(largest: int, values: pa.Array, present: pa.Array, unfit: Mask) -> tuple[pa.Array, Mask]:
+    """`values` from 0 to `largest`, and where there was another one or, in `present`, one that is no number."""
+    bounds = pc.min_max(values).as_py()
+    if values.null_count == present.null_count and (
+            bounds["min"] is None or (bounds["min"] >= 0 and bounds["max"] <= largest)):
+        return values, unfit
+    numbers = values.fill_null(-1).to_numpy()
+    good = (numbers >= 0) & (numbers <= largest)
+    return pa.array(numbers, mask=~good), (valid_mask(present) & ~good) | unfit
+
+
 def _among(text: pa.Array, words: pa.Array) -> Mask:
     found = pc.is_in(text, value_set=words)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -137,7 +138,7 @@ def _float_tokens(column: pa.Array) -> tuple[pa.Array, Mask]:
     """Integral floats; NaN is no count."""
     present = valid_mask(column)
     values = column.cast(pa.float64()).fill_null(-1.0).to_numpy()
-    good = (values >= 0) & (values <= _LARGEST) & (values == np.floor(values))
+    good = (values >= 0) & (values <= MAX_TOKENS) & (values == np.floor(values))
     return pa.array(np.where(good, values, 0.0).astype(np.int64), mask=~good), present & ~good
 
 

@@ -7,7 +7,7 @@ are known) and what to do about it. Anything else that escapes is our fault (exi
 from __future__ import annotations
 
 __all__ = ["EXIT_INPUT", "EXIT_OK", "EXIT_OURS", "EXIT_USAGE", "InputError", "KvcensusError",
-           "UsageError", "shorten"]
+           "UsageError", "escaped", "quoted", "shorten"]
 
 EXIT_OK = 0
 EXIT_OURS = 1
@@ -35,6 +35,26 @@ class InputError(KvcensusError):
 
 def shorten(value: object, limit: int = 60) -> str:
     """A hostile value made fit for one line of a message: escaped, and cut at `limit` characters."""
-    text = value if isinstance(value, str) else str(value)
+    text = value if isinstance(value, str) else _text(value)
     cut = text[:limit].encode("unicode_escape").decode("ascii")
     return f"{cut}... ({len(text)} characters)" if len(text) > limit else cut
+
+
+def quoted(value: object, limit: int = 60) -> str:
+    """`shorten` in quotes. Not `repr` of it, which would escape a second time."""
+    return f"'{shorten(value, limit)}'"
+
+
+def escaped(text: str) -> str:
+    """A name made fit for one line of a message: what cannot be printed is escaped, the rest stands."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _text(value: object) -> str:
+    """`str` that never fails."""
+    try:
+        return str(value)
+    except (RecursionError, ValueError):  # nested too deep; an integer of thousands of digits
+        return f"a value of type {type(value).__name__} that cannot be shown"

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from telemetry.adapter import DefectLog, ReadOptions, Source
 from telemetry.columns import block_size, booleans, durations, failures, labels, prefix_keys, texts, tokens
-from telemetry.errors import InputError
+from telemetry.errors import InputError, escaped
 from telemetry.readers_chunk import Chunk
 from telemetry.readers_decimal import Ints
 from telemetry.readers_text import Mask, raw_value, valid_mask
-from telemetry.schema import CALL_SCHEMA
+from telemetry.schema import CALL_SCHEMA, MAX_TOKENS
 from telemetry.times import check_first, to_microseconds
 
 __all__ = ["Normaliser"]
@@ -86,9 +86,9 @@ class Normaliser:
         except InputError as error:
             if self._believed:  # some records in another form are bad records, not another export
                 return pa.nulls(len(column), pa.int64())
-            raise InputError(f"{self._source.name}, column {self._name('timestamp')}: {error}") from None
+            raise InputError(f"{self._where('timestamp')}: {error}") from None
         if not self._believed and column.null_count < len(column):
-            check_first(column, instants, rule, f"{self._source.name}, column {self._name('timestamp')}")
+            check_first(column, instants, rule, self._where("timestamp"))
             self._believed = True
         return instants
 
@@ -110,7 +110,10 @@ class Normaliser:
         if self._options.context_excludes_cached:
             context = columns["context_tokens"]
             total = context.fill_null(0).to_numpy() + columns["cached_tokens"].fill_null(0).to_numpy()
-            columns["context_tokens"] = pa.array(total, mask=~valid_mask(context))
+            above = total > MAX_TOKENS
+            self._note("bad_tokens", chunk, "context_tokens", above & ~any_bad)
+            any_bad = any_bad | above
+            columns["context_tokens"] = pa.array(total, mask=~valid_mask(context) | above)
         return any_bad
 
     def _optional(self, chunk: Chunk, columns: dict[str, pa.Array], kept: Mask) -> None:
@@ -148,6 +151,10 @@ class Normaliser:
     def _name(self, name: str) -> str:
         """The user's name of a column."""
         return self._options.columns.get(name, name)
+
+    def _where(self, name: str) -> str:
+        """A column, for a message."""
+        return f"{self._source.name}, column {escaped(self._name(name))}"
 
     def _assemble(self, rows: Ints, columns: dict[str, pa.Array]) -> pa.RecordBatch:
         size = len(rows)

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from telemetry.adapter import ReadOptions, Source
-from telemetry.errors import InputError, UsageError, shorten
+from telemetry.errors import InputError, UsageError, quoted, shorten
 from telemetry.readers_decimal import Ints
 
 __all__ = ["EXPORT_COLUMNS", "REQUIRED", "Chunk", "check_required", "column_names"]
@@ -55,7 +55,7 @@ def column_names(options: ReadOptions) -> dict[str, str]:
     """
     unknown = sorted(set(options.columns) - set(EXPORT_COLUMNS))
     if unknown:
-        raise UsageError(f"[columns] in --config maps {shorten(unknown[0])!r}, which is no column of a call. "
+        raise UsageError(f"[columns] in --config maps {quoted(unknown[0])}, which is no column of a call. "
                          f"Known columns: {', '.join(EXPORT_COLUMNS)}.")
     return {name: options.columns.get(name, name) for name in EXPORT_COLUMNS}
 
@@ -74,7 +74,7 @@ def check_required(source: Source, present: Iterable[str], names: Mapping[str, s
         guess = f" Close to it: {', '.join(shorten(column) for column in close)}." if close else ""
         example = shorten(close[0]) if close else "NameInYourExport"
         raise InputError(
-            f"{source.name}: no column {shorten(wanted)!r} for {name}. The file has: {shown or 'none'}{more}."
+            f"{source.name}: no column {quoted(wanted)} for {name}. The file has: {shown or 'none'}{more}."
             f'{guess} Map the name in --config under [columns]: {name} = "{example}".')
 
 

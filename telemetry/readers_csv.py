@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from telemetry.adapter import Source
-from telemetry.errors import InputError, shorten
+from telemetry.errors import InputError, quoted, shorten
 from telemetry.readers_chunk import Chunk, check_required
 from telemetry.readers_decimal import Ints
 
@@ -50,7 +50,7 @@ def read_csv(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
         places = {name: present.index(column) for name, column in names.items() if column in present}
         for name, place in places.items():
             if present.count(present[place]) > 1:
-                raise InputError(f"{source.name}: two columns are called {shorten(names[name])!r}. "
+                raise InputError(f"{source.name}: two columns are called {quoted(names[name])}. "
                                  "Rename one.")
         keys = [f"c{place}" for place in range(len(header))]
         with _open(source) as stream:
@@ -69,7 +69,7 @@ def read_csv(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
                 if first:  # the header is read as a record, since the columns have names of their own
                     if bad and bad[0][0] == 0:
                         raise InputError(f"{source.name}: the header cannot be read "
-                                         f"({shorten(_utf8(bad[0][1]))!r}). Mend its quotes.")
+                                         f"({quoted(_utf8(bad[0][1]))}). Mend its quotes.")
                     batch, first = batch.slice(1), False
                 rows, unreadable = _place(last, batch.num_rows, bad)
                 _check_quotes(source, unreadable)
@@ -125,7 +125,7 @@ def _check_quotes(source: Source, unreadable: list[tuple[int, str]]) -> None:
     for row, text in unreadable:
         if text.count('"') % 2 and "\n" in text:
             raise InputError(f"{source.name}, row {row}: a quote opens and never closes "
-                             f"({shorten(_utf8(text))!r}). Mend the quote, or export the file again.")
+                             f"({quoted(_utf8(text))}). Mend the quote, or export the file again.")
 
 
 def _bytes(column: pa.Array) -> pa.Array:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from telemetry.adapter import Source
-from telemetry.errors import InputError, shorten
+from telemetry.errors import InputError, quoted, shorten
 from telemetry.readers_chunk import Chunk, check_required
 from telemetry.readers_text import NOT_TEXT
 
@@ -82,8 +82,8 @@ def _lines(stream: IO[bytes], source: Source) -> Iterator[list[bytes]]:
         else:
             rest += block
             if len(rest) > _LONGEST:
-                start = shorten(rest[:60].decode("utf-8", "backslashreplace"))
-                raise InputError(f"{source.name}: a line is longer than {_LONGEST >> 20} MiB ({start!r}). "
+                start = quoted(rest[:60].decode("utf-8", "backslashreplace"))
+                raise InputError(f"{source.name}: a line is longer than {_LONGEST >> 20} MiB ({start}). "
                                  "JSON lines hold one object a line; rewrite a JSON array so.")
     if rest:
         yield [rest]
@@ -125,10 +125,9 @@ def _lists(values: list[Any]) -> pa.Array:
     """Lists of integers, or their JSON text where some are not."""
     try:
         return pa.array(values, pa.list_(pa.int64()))
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
-        return pa.array([None if text is None else text.encode("utf-8", "surrogatepass") for text in texts],
-                        pa.binary())
+    except (pa.ArrowException, OverflowError, TypeError, ValueError, RecursionError):
+        return pa.array([value if value is None else value.encode("utf-8", "surrogatepass")
+                         if isinstance(value, str) else _json(value) for value in values], pa.binary())
 
 
 def _as_bytes(value: object) -> bytes | None:
@@ -136,7 +135,15 @@ def _as_bytes(value: object) -> bytes | None:
     if value is None:
         return None
     if isinstance(value, (dict, list)):
-        return NOT_TEXT + json.dumps(value)[:_SHOWN].encode()
+        return NOT_TEXT + _json(value)[:_SHOWN]
     if isinstance(value, bool):
         return b"true" if value else b"false"
     return str(value).encode("utf-8", "surrogatepass")
+
+
+def _json(value: object) -> bytes:
+    """A value as JSON; the parser goes deeper than the writer, and what only it can take is no text."""
+    try:
+        return json.dumps(value).encode()
+    except RecursionError:
+        return NOT_TEXT + b"nested too deep"

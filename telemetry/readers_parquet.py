@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from telemetry.adapter import Source
-from telemetry.errors import InputError, shorten
+from telemetry.errors import InputError, quoted, shorten
 from telemetry.readers_chunk import Chunk, check_required
 
 __all__ = ["read_parquet"]
@@ -35,7 +35,7 @@ def read_parquet(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
         labels = [names[name] for name in _LABELS if names[name] in metadata.schema.to_arrow_schema().names]
         file = pq.ParquetFile(source.path, metadata=metadata, pre_buffer=False, buffer_size=1 << 20,
                               read_dictionary=labels)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{source.name}: not a Parquet file, or a truncated one ({_first_line(error)}). "
                          "Copy or export it again.") from None
     row = 0
@@ -46,7 +46,7 @@ def read_parquet(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
             mine = {name: column for name, column in names.items() if column in present}
             twice = [column for column in mine.values() if present.count(column) > 1]
             if twice:
-                raise InputError(f"{source.name}: two columns are called {shorten(twice[0])!r}. Rename one.")
+                raise InputError(f"{source.name}: two columns are called {quoted(twice[0])}. Rename one.")
             size = _ROWS_WITH_LISTS if "hash_ids" in mine else _ROWS
             wanted = list(dict.fromkeys(mine.values()))
             for batch in file.iter_batches(size, columns=wanted, use_threads=True):

@@ -81,11 +81,24 @@ def raw_value(column: pa.Array | pa.ChunkedArray, index: int) -> object:
         return "null"
     try:
         value = scalar.as_py()
-    except (UnicodeDecodeError, ValueError, OverflowError):
-        value = pa.array(column.slice(index, 1)).cast(pa.binary())[0].as_py()
+    except Exception:  # Arrow holds what Python cannot: a year 300,000, text that is no UTF-8, an unknown zone
+        value = _unpythonic(as_array(column.slice(index, 1)))
     if isinstance(value, bytes):
         return value.removeprefix(NOT_TEXT).decode("utf-8", "backslashreplace")
     return value
+
+
+def _unpythonic(one: pa.Array) -> object:
+    """The only value of an array, as what Python can hold of it."""
+    if pa.types.is_temporal(one.type):
+        width = pa.int32() if one.type.bit_width == 32 else pa.int64()
+        return f"{one.view(width)[0].as_py()} as {one.type}"
+    if not pa.types.is_nested(one.type):
+        try:
+            return one.cast(pa.binary())[0].as_py()
+        except pa.ArrowException:
+            pass
+    return f"a value of type {one.type} that cannot be shown"
 
 
 def _checked(column: pa.Array) -> tuple[pa.Array, Mask]:

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 
 from telemetry.adapter import Adapter
-from telemetry.errors import UsageError, shorten
+from telemetry.errors import UsageError, quoted
 
 __all__ = ["adapters", "find_adapter"]
 
@@ -30,5 +30,5 @@ def find_adapter(name: str) -> Adapter:
     """The adapter called `name`; an unknown name is an error that lists the valid ones."""
     known = adapters()
     if name not in known:
-        raise UsageError(f"unknown format {shorten(name)!r}. Known formats: {', '.join(sorted(known))}.")
+        raise UsageError(f"unknown format {quoted(name)}. Known formats: {', '.join(sorted(known))}.")
     return known[name]

@@ -11,7 +11,19 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["CALL_SCHEMA", "DEFECTS", "FLAGS", "LABEL"]
+__all__ = ["CALL_SCHEMA", "DEFECTS", "FLAGS", "LABEL", "MAX_DURATION_S", "MAX_TOKENS", "TIME_FROM_US", "TIME_TO_US"]
+
+#: Largest token count. Reuse is counted in parts per billion, and tokens * 10^9 must fit int64. No
+#: model has such a context: what is above has been through a float or another unit, or is garbage.
+MAX_TOKENS: Final = 2**33 - 1
+
+#: Longest duration of a call: 366 days. 290,000 of them still sum up in int64 microseconds.
+MAX_DURATION_S: Final = 366 * 86_400
+
+#: A call starts in 1970 or later and before 2200, in UTC: where every calendar, zone and hour of a
+#: week that the metrics compute is defined. What lies outside is a wrong unit or a wrong clock.
+TIME_FROM_US: Final = 0  # 1970-01-01T00:00:00Z, included
+TIME_TO_US: Final = 7_258_118_400_000_000  # 2200-01-01T00:00:00Z, excluded
 
 #: Texts that repeat from row to row: stored once a batch, and checked once a batch.
 LABEL: Final = pa.dictionary(pa.int32(), pa.string())
@@ -45,8 +57,8 @@ CALL_SCHEMA: Final = pa.schema(
 DEFECTS: Final = {
     "unreadable": "the record could not be parsed at all",
     "synthetic": "a placeholder that the adapter knows, not a model call",
-    "bad_timestamp": "no timestamp, or one that cannot be placed in time",
-    "bad_tokens": "context tokens missing, or a token count that is negative or not a number",
+    "bad_timestamp": "no timestamp, or one that cannot be placed in time, from 1970 up to 2200",
+    "bad_tokens": "context tokens missing, or a token count that is negative, above 2^33 - 1, or not a number",
     "duplicate": "the same call recorded again",
     "outside_window": "outside the chosen window",
 }
@@ -55,7 +67,7 @@ DEFECTS: Final = {
 FLAGS: Final = {
     "cached_exceeds_context": "cached tokens above the context: clipped to it",
     "unsessioned": "no session id: in the totals, in no session metric",
-    "out_of_order": "later in the input than a call of its session that starts after it",
+    "out_of_order": "its predecessor in the session, by time, stands later in the input",
     "failed": "status error: kept as arrival and access",
     "clock_reversal": "a call that starts before the preceding record of its file",
     "zero_context": "a context of 0 tokens: an access of size 0, without a reuse",

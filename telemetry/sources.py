@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import unquote
 
 from telemetry.adapter import Source
-from telemetry.errors import InputError, shorten
+from telemetry.errors import InputError, escaped, shorten
 
 __all__ = ["content_hash", "expand"]
 
 _BLOCK: Final = 1 << 20
+#: A folder that holds a file of this name holds results of ours, which are never input.
+_OURS: Final = ".kvcensus"
 #: What Hive writes in place of a null.
 _NO_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
@@ -28,7 +32,8 @@ def expand(inputs: Sequence[str], suffixes: Sequence[str]) -> list[Source]:
     ----------
     inputs : sequence of str
         Files (of any suffix), folders (searched recursively) and globs. Names that start with
-        `.` or `_` inside a folder are skipped, as engines write their own records there.
+        `.` or `_` inside a folder are skipped, as engines write their own records there, and so
+        are output folders of kvcensus.
     suffixes : sequence of str
         What a file's name in a folder or under a glob must end with; case does not matter.
 
@@ -36,25 +41,28 @@ def expand(inputs: Sequence[str], suffixes: Sequence[str]) -> list[Source]:
     -------
     list of Source
         Inputs in lexicographic order, the files of each by their path below it; `rank` is the
-        position. A file reached twice appears once; one whose bytes are those of an earlier
-        file names it in `repeats`.
+        position. A file reached twice appears once; one whose bytes and partition are those of
+        an earlier file names it in `repeats`.
 
     Raises
     ------
     InputError
-        For an input that is missing or holds no such file, and for a file that is empty, is
-        not a regular file, or cannot be read.
+        For an input that is missing or holds no such file, for a file that is empty, is not a
+        regular file, or cannot be read, and for a name that is not UTF-8, as Arrow opens none.
     """
     if not inputs:
         raise InputError("no input was given. Name a file, a folder or a glob.")
     found: dict[str, tuple[str, Path, int]] = {}
     for name in sorted(set(inputs)):
         for shown, path in _files(name, tuple(suffix.lower() for suffix in suffixes)):
+            _check_name(shown)
             size = _size(shown, path)
             found.setdefault(os.path.realpath(path), (shown, path, size))
-    repeats = _repeats(list(found.values()))
-    return [Source(rank, path, shown, repeats.get(shown), _partition(shown))
-            for rank, (shown, path, _) in enumerate(found.values())]
+    # A backslash is doubled, so that two files never share a name.
+    sources = [Source(rank, path, escaped(shown.replace("\\", "\\\\")), None, _partition(shown))
+               for rank, (shown, path, _) in enumerate(found.values())]
+    repeats = _repeats(sources, [size for _, _, size in found.values()])
+    return [replace(source, repeats=repeats.get(source.rank)) for source in sources]
 
 
 def content_hash(sources: Sequence[Source]) -> str:
@@ -106,6 +114,27 @@ def _files(name: str, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
     return sorted(files)
 
 
+def _check_name(name: str) -> None:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"{shorten(name, 200)}: the name is not UTF-8. Rename the file or folder.") from None
+
+
+def _is_folder(name: str, path: Path) -> bool:
+    """Whether a folder is there; an error where that may not or cannot be known."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ELOOP:  # a link to itself: no folder
+            return False
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{shorten(name, 200)}: cannot be looked up ({why}). Check the name, and the "
+                         "permissions of its folder.") from None
+
+
 def _walk(root: Path, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
     """Files below a folder, by their path below it. A folder is entered once: links may loop."""
     seen = {os.path.realpath(root)}
@@ -114,7 +143,7 @@ def _walk(root: Path, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
         kept = []
         for name in sorted(folders):
             real = os.path.realpath(os.path.join(folder, name))
-            if name[0] not in "._" and real not in seen:
+            if name[0] not in "._" and real not in seen and not _is_ours(Path(real)):
                 seen.add(real)
                 kept.append(name)
         folders[:] = kept
@@ -122,6 +151,11 @@ def _walk(root: Path, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
         below += [(place / name).as_posix() for name in files
                   if name[0] not in "._" and name.lower().endswith(suffixes)]
     return [((root / name).as_posix(), root / name) for name in sorted(below)]
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder holds results of kvcensus."""
+    return os.path.isfile(folder / _OURS)
 
 
 def _unlistable(error: OSError) -> None:
@@ -146,18 +180,18 @@ def _size(name: str, path: Path) -> int:
     return status.st_size
 
 
-def _repeats(files: list[tuple[str, Path, int]]) -> dict[str, str]:
-    """Name of a file -> name of the first one with the same bytes."""
-    by_size: dict[int, list[tuple[str, Path]]] = {}
-    for name, path, size in files:
-        by_size.setdefault(size, []).append((name, path))
-    repeats: dict[str, str] = {}
-    for group in by_size.values():
+def _repeats(sources: list[Source], sizes: list[int]) -> dict[int, str]:
+    """Rank of a file -> name of the first one with the same bytes and partition: equal rows."""
+    alike: dict[tuple[int, frozenset[tuple[str, str]]], list[Source]] = {}
+    for source, size in zip(sources, sizes, strict=True):
+        alike.setdefault((size, frozenset(source.partition.items())), []).append(source)
+    repeats: dict[int, str] = {}
+    for group in alike.values():
         first: dict[bytes, str] = {}
-        for name, path in group if len(group) > 1 else []:
-            owner = first.setdefault(_digest(name, path), name)
-            if owner != name:
-                repeats[name] = owner
+        for source in group if len(group) > 1 else []:
+            owner = first.setdefault(_digest(source.name, source.path), source.name)
+            if owner != source.name:
+                repeats[source.rank] = owner
     return repeats
 
 

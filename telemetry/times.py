@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from telemetry.adapter import TimestampRule
-from telemetry.errors import InputError, UsageError, shorten
+from telemetry.errors import InputError, UsageError, quoted, shorten
 from telemetry.readers_decimal import Ints, scaled, scaled_integers
 from telemetry.readers_iso import parse_iso
-from telemetry.readers_text import Mask, as_array, as_text, null_where, valid_mask
+from telemetry.readers_text import Mask, as_array, as_text, null_where, raw_value, valid_mask
+from telemetry.schema import TIME_FROM_US, TIME_TO_US
 
 __all__ = ["UNITS", "check_first", "to_microseconds"]
 
@@ -43,31 +44,45 @@ def to_microseconds(column: pa.Array | pa.ChunkedArray, rule: TimestampRule) -> 
     -------
     pa.Int64Array
         Null where a value is no such timestamp, does not exist (2026-02-30, 24:00, a leap
-        second, an hour that the zone skips), lacks an offset that nothing declares, or does
-        not fit int64.
+        second, an hour that the zone skips), lacks an offset that nothing declares, or lies
+        outside TIME_FROM_US to TIME_TO_US.
 
     Raises
     ------
     InputError
-        When the column holds numbers and no unit is declared, or Arrow timestamps without a
-        zone and no zone is declared.
+        When the column holds numbers and no unit is declared, Arrow timestamps without a zone and
+        no zone is declared, or Arrow dates.
     UsageError
         When the declared unit or zone is unknown.
     """
     if rule.unit is not None and rule.unit not in UNITS:
-        raise UsageError(f"unknown timestamp.unit {shorten(rule.unit)!r}. Known units: {', '.join(UNITS)}.")
-    column = as_array(column)
+        raise UsageError(f"unknown timestamp.unit {quoted(rule.unit)}. Known units: {', '.join(UNITS)}.")
+    return _within_years(_instants(as_array(column), rule))
+
+
+def _instants(column: pa.Array, rule: TimestampRule) -> pa.Array:
+    """What `to_microseconds` returns, of any year that fits int64."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         instants = scaled_integers(column.cast(pa.int64()), UNITS[kind.unit], "floor")
         return instants if kind.tz else _native_local(instants, rule)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        if column.null_count == len(column):
-            return pa.nulls(len(column), pa.int64())
-        return _numbers(column, rule)
-    if pa.types.is_boolean(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
+    if column.null_count == len(column) or pa.types.is_boolean(kind) or pa.types.is_time(kind):
         return pa.nulls(len(column), pa.int64())
+    if pa.types.is_date(kind):
+        raise InputError(f"timestamps are dates, such as {shorten(raw_value(column.drop_null(), 0))}, and a date "
+                         "without a time of day cannot be placed in time. Export the time of each call.")
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _numbers(column, rule)
     return _texts(as_text(column)[0], rule)
+
+
+def _within_years(instants: pa.Array) -> pa.Array:
+    """The instants, null where outside TIME_FROM_US to TIME_TO_US."""
+    bounds = pc.min_max(instants).as_py()
+    if bounds["min"] is None or (bounds["min"] >= TIME_FROM_US and bounds["max"] < TIME_TO_US):
+        return instants
+    moment = instants.fill_null(-1).to_numpy()
+    return pa.array(moment, mask=(moment < TIME_FROM_US) | (moment >= TIME_TO_US))
 
 
 def check_first(column: pa.Array, instants: pa.Array, rule: TimestampRule, where: str) -> None:
@@ -89,7 +104,7 @@ def check_first(column: pa.Array, instants: pa.Array, rule: TimestampRule, where
         naive = np.flatnonzero(local.ok & ~local.has_offset)
         if len(naive):
             raise InputError(
-                f"{where}: timestamps without an offset, such as {shorten(text[int(naive[0])].as_py())!r}. "
+                f"{where}: timestamps without an offset, such as {quoted(text[int(naive[0])].as_py())}. "
                 'Declare the zone that they are in with timestamp.zone in --config, such as zone = "UTC".')
     if rule.unit is None or rule.epoch_us is not None:
         return
@@ -184,7 +199,7 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise UsageError(f"unknown timestamp.zone {shorten(name)!r}. Give an IANA name, such as "
+        raise UsageError(f"unknown timestamp.zone {quoted(name)}. Give an IANA name, such as "
                          "UTC or Europe/Berlin.") from None
 
 

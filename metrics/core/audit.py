@@ -85,7 +85,7 @@ def audit(trace: Trace, ingested: Ingested, log: DefectLog, files: int) -> Audit
 def _suspected(trace: Trace) -> int:
     """Rows without a call id that repeat an earlier one in every column, sessioned or not."""
     same = ("session_id, t_us, context_tokens, cached_tokens, output_tokens, model_no, turn_id, user_initiated, "
-            "region_no, deployment_no, duration_us, parent_session_id, failed")
+            "region_no, deployment_no, duration_us, parent_session_id, failed, block_size, prefix_keys")
     inside = trace.window.condition()
     suspected = 0
     for relation in (_TIED, "select * from usable where session_id is null and call_id is null"):

@@ -85,6 +85,13 @@ class Clock:
         offset = from_us(t_us).astimezone(self.zone).utcoffset() or timedelta()
         return offset // timedelta(microseconds=1)
 
+    def shift_us(self, t_us: int) -> int:
+        """The same, and a whole number of days more, so that no wall clock in a query is below 0.
+
+        Integer division in SQL rounds towards 0.
+        """
+        return self.offset_us(t_us) + DAY_US
+
     def day_edges(self, first_us: int, last_us: int) -> list[tuple[str, int, int]]:
         """(date, start_us, end_us) of each calendar day that the closed range touches."""
         day = from_us(first_us).astimezone(self.zone).date()
@@ -107,7 +114,7 @@ class Clock:
         start = (first_us + offset) // step_us * step_us - offset
         windows = []
         while start <= last_us:
-            name = from_us(start).astimezone(self.zone).strftime("%Y-%m-%dT%H%M%S")
+            name = from_us(start).astimezone(self.zone).strftime("%Y-%m-%dT%H%M%S%z")
             windows.append(Window(name, start, start + step_us))
             start += step_us
         return windows

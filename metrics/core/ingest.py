@@ -52,8 +52,6 @@ class Ingested:
         Reason -> records, of the reasons that adapters find, and `duplicate`.
     first_us, last_us : int
         First and last start of a usable call.
-    regions : bool
-        Whether the input names any region.
     """
 
     rows: int
@@ -61,7 +59,6 @@ class Ingested:
     defects: dict[str, int]
     first_us: int
     last_us: int
-    regions: bool = True
 
 
 def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[ClassRule], *,
@@ -90,7 +87,7 @@ def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[Cl
         raise InputError(_nothing(rows, defects))
     engine.number("session_numbers", "select distinct session_id from usable where session_id is not null", "session")
     names.publish(engine, rules)
-    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"], bool(names.numbers["region"]))
+    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"])
 
 
 def _nothing(rows: int, defects: dict[str, int]) -> str:

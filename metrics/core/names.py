@@ -60,12 +60,12 @@ class Names:
         return pa.array(numbers, mask=missing) if missing.any() else pa.array(numbers)
 
     def publish(self, engine: Engine, rules: Sequence[ClassRule]) -> None:
-        """Make the tables `models`, `regions` and `deployments`.
+        """Make the tables `models`, `regions` and `deployments` of the names in usable rows.
 
         `rank` orders the names, so that a label does not depend on the order of the input; a model
         without a name is number 0, of class `unknown`.
         """
-        models: list[tuple[str | None, int, int]] = [(None, 0, 0), *self._ranked("model")]
+        models: list[tuple[str | None, int, int]] = [(None, 0, 0), *self._ranked(engine, "model")]
         classes = [classify(name, rules) for name, _, _ in models]
         _load(engine, "models", {
             "model_no": pa.array([number for _, number, _ in models], pa.int32()),
@@ -75,15 +75,18 @@ class Names:
             "broad": pa.array([row["broad"] for row in classes], pa.string()),
         })
         for name in ("region", "deployment"):
-            ranked = self._ranked(name)
+            ranked = self._ranked(engine, name)
             _load(engine, f"{name}s", {
                 f"{name}_no": pa.array([number for _, number, _ in ranked], pa.int32()),
                 name: pa.array([text for text, _, _ in ranked], pa.string()),
             })
 
-    def _ranked(self, name: str) -> list[tuple[str, int, int]]:
+    def _ranked(self, engine: Engine, name: str) -> list[tuple[str, int, int]]:
         """(name, number, rank from 1 in order of the names)."""
-        return [(text, number, rank) for rank, (text, number) in enumerate(sorted(self.numbers[name].items()), start=1)]
+        column = _NUMBERED[name]
+        used = {row["number"] for row in engine.rows(f"select distinct {column} as number from usable")}
+        named = sorted((text, number) for text, number in self.numbers[name].items() if number in used)
+        return [(text, number, rank) for rank, (text, number) in enumerate(named, start=1)]
 
 
 def _load(engine: Engine, name: str, columns: dict[str, pa.Array]) -> None:

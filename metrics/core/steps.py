@@ -26,16 +26,16 @@ TRANSITIONS = {
 }
 
 # A deployment is known by its region and its name. Where a whole input names no region, the name alone
-# is the identity, as in a fleet of one region.
+# is the identity, as in a fleet of one region; the region stays unknown.
 _CALLS = """
-    select *, case when region_no is not null and deployment_no is not null
-                   then region_no * cast({limit} as bigint) + deployment_no end as place_no
+    select *, case when deployment_no is not null
+                   then {region_no} * cast({limit} as bigint) + deployment_no end as place_no
     from (
         select pos, session_id, t_us, context_tokens as x,
                case when cached_tokens > context_tokens then context_tokens else cached_tokens end as c,
                output_tokens as o, cached_tokens > context_tokens as clipped,
                turn_id, user_initiated, duration_us, failed, prefix_keys, block_size,
-               coalesce(model_no, 0) as model_no, {region} as region_no, deployment_no
+               coalesce(model_no, 0) as model_no, region_no, deployment_no
         from usable where {inside}
     ) as placed"""
 
@@ -44,7 +44,8 @@ _LOADS = """
            cast(sum(x) as bigint) as x, count(c) as cached, cast(sum(x - c) as bigint) as uncached,
            count(o) as output, cast(sum(case when o is not null then x end) as bigint) as x_with_output,
            cast(sum(o) as bigint) as o,
-           count(duration_us) as durations, count(block_size) as prefixes,
+           count(duration_us) as durations,
+           count(case when block_size is not null and prefix_keys is not null then 1 end) as prefixes,
            count(case when user_initiated is not null or turn_id is not null then 1 end) as turns,
            count(case when user_initiated is null and turn_id is not null then 1 end) as turn_ids_decide,
            count(case when clipped then 1 end) as clipped, count(case when failed then 1 end) as failed,
@@ -111,10 +112,11 @@ _SESSIONS = """
     from steps group by session"""
 
 
-def derive_calls(engine: Engine, window: Window, *, regions: bool) -> None:
-    """Make the view `calls` for one window, and `loads`; `regions`: the input names some."""
+def derive_calls(engine: Engine, window: Window) -> None:
+    """Make the view `calls` for one window, and `loads`."""
+    named = engine.row("select count(*) as n from regions")["n"] > 0
     engine.view("calls", _CALLS.format(inside=window.condition(), limit=NUMBER_LIMIT,
-                                       region="region_no" if regions else "0"))
+                                       region_no="region_no" if named else "0"))
     engine.create("loads", _LOADS)
 
 

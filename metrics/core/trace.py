@@ -63,6 +63,7 @@ class Profile:
     model: int
     region: int
     deployment: int
+    deployment_named: int
     duration: int
     prefix: int
     turn: int
@@ -80,6 +81,8 @@ _PROFILE = """
            cast(coalesce(sum(case when model_no > 0 then calls end), 0) as bigint) as model,
            cast(coalesce(sum(case when sessioned and region_no is not null then calls end), 0) as bigint) as region,
            cast(coalesce(sum(case when sessioned and place_no is not null then calls end), 0) as bigint) as deployment,
+           cast(coalesce(sum(case when sessioned and deployment_no is not null then calls end), 0) as bigint)
+               as deployment_named,
            {durations} as duration, {prefixes} as prefix, {turns} as turn, {turn_ids_decide} as turn_ids_decide,
            cast(coalesce(sum(clipped), 0) as bigint) as clipped, cast(coalesce(sum(failed), 0) as bigint) as failed,
            cast(coalesce(sum(zero_context), 0) as bigint) as zero_context,
@@ -103,7 +106,7 @@ _REASONS = {
     "region": "the trace names no regions",
     "deployment": "the trace names no deployments",
     "duration": "the trace reports no durations",
-    "prefix": "the trace carries no block hashes",
+    "prefix": "the trace carries no block hashes with a block size",
     "turn": "the trace marks no user turns",
 }
 
@@ -111,11 +114,11 @@ _REASONS = {
 class Trace:
     """One window of a trace; `calls` and `loads` exist in `engine`, `steps` and `sessions` after `derive`."""
 
-    def __init__(self, engine: Engine, window: Window, settings: Settings, *, regions: bool = True) -> None:
+    def __init__(self, engine: Engine, window: Window, settings: Settings) -> None:
         self.engine = engine
         self.window = window
         self.settings = settings
-        derive_calls(engine, window, regions=regions)
+        derive_calls(engine, window)
         self.profile = _profile(engine)
 
     @property
@@ -131,6 +134,8 @@ class Trace:
     def lacks(self, *needs: str) -> str | None:
         """Why a metric with these needs cannot be computed; None when it can."""
         for need in needs:
+            if need == "deployment" and self.profile.deployment_named and not self.profile.deployment:
+                return "no deployment is named together with its region"
             if not getattr(self.profile, need):
                 return _REASONS[need]
         return None

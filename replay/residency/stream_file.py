@@ -94,7 +94,7 @@ def extract_stream(trace: Trace, which: str, path: Path) -> StreamFile:
     """Write the stream of a window, whole or its busiest clock hour, and open it."""
     inside, hour = "true", None
     if which == "busiest-hour":
-        offset = trace.settings.clock.offset_us(trace.profile.first_us)
+        offset = trace.settings.clock.shift_us(trace.profile.first_us)
         busiest = trace.row(_BUSIEST.format(hour=trace.engine.dialect.div(f"t_us + {offset}", HOUR_US)))
         start = busiest["hour"] * HOUR_US - offset
         inside, hour = f"t_us >= {start} and t_us < {start + HOUR_US}", iso(start, trace.settings.clock.zone)

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
-from telemetry.errors import InputError, shorten
+from telemetry.errors import InputError, quoted
 from telemetry.readers_ahead import ahead
 from telemetry.readers_calls import Normaliser
 from telemetry.readers_chunk import REQUIRED, Chunk, column_names
@@ -54,7 +54,7 @@ def read(sources: list[Source], options: ReadOptions, log: DefectLog) -> Iterato
             yield batch
     if unseen:
         name = min(unseen)
-        raise InputError(f"[columns] in --config maps {name} to {shorten(names[name])!r}, which is in no "
+        raise InputError(f"[columns] in --config maps {name} to {quoted(names[name])}, which is in no "
                          "file of the input. Correct the name, or take the line out.")
 
 

@@ -30,7 +30,6 @@ import pyarrow as pa
 
 from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
 from telemetry.batching import (
-    INT64_MAX,
     Call,
     Record,
     batches,
@@ -41,6 +40,7 @@ from telemetry.batching import (
     text,
 )
 from telemetry.errors import InputError
+from telemetry.schema import MAX_TOKENS
 
 __all__ = ["ADAPTER"]
 
@@ -196,8 +196,8 @@ def _tokens(row: Call, usage: object) -> tuple[str, str, object] | None:
             return "bad_tokens", name, usage.get(name)
     fresh, created, read, output = counts
     context = (fresh or 0) + (created or 0) + (read or 0)
-    if context > INT64_MAX:
-        return "bad_tokens", "input_tokens", fresh
+    if context > MAX_TOKENS:
+        return "bad_tokens", "usage", usage
     if context == 0 and not output:
         return "synthetic", "usage", usage  # a call carries at least the system prompt
     row["context_tokens"], row["cached_tokens"], row["output_tokens"] = context, read, output

@@ -39,7 +39,6 @@ __all__ = ["ADAPTER"]
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz")
 _MEMBERS: Final = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_DURATION_LIMIT_S: Final = 366 * 86_400
 
 
 @contextmanager
@@ -143,7 +142,7 @@ def _record(source: Source, session: str | None, turn: str | None, call: Mapping
         source_rank=source.rank, session_id=session, call_id=text(call.get("message_id")), turn_id=turn,
         context_tokens=counts["prompt"], output_tokens=counts["completion"], cached_tokens=counts["cached"],
         model=text(call.get("model")), failed=_failed(call),
-        duration_us=microseconds_of(call.get("duration_ms"), 1_000, _DURATION_LIMIT_S),
+        duration_us=microseconds_of(call.get("duration_ms"), 1_000),
         user_initiated=initiator == "user" if isinstance(initiator, str) else None)
     problem = ("bad_tokens", f"tokens.{wrong[0]}", tokens.get(wrong[0])) if wrong else None
     return Record(source, row, call.get("timestamp"), problem)

@@ -32,9 +32,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from telemetry.adapter import Adapter, Arrivals, DefectLog, ReadOptions, Source
-from telemetry.batching import Call, batches, count_of, microseconds_of, parse_json, text
-from telemetry.errors import InputError, UsageError, shorten
+from telemetry.batching import INT64_MAX, Call, batches, count_of, microseconds_of, parse_json, text
+from telemetry.errors import InputError, UsageError, quoted, shorten
 from telemetry.prefixes import chain_keys, scope_seed
+from telemetry.schema import TIME_TO_US
 
 __all__ = ["ADAPTER", "START_US"]
 
@@ -65,6 +66,9 @@ class _PoissonStarts:
             raise UsageError(f"--arrivals: a rate of {self._rate} sessions a second leaves years between two "
                              "sessions. Give a higher one.")
         self._now_us += round(gap_s * 1_000_000)
+        if self._now_us >= TIME_TO_US:
+            raise UsageError(f"--arrivals: at a rate of {self._rate} sessions a second they go on after the year "
+                             "2199. Give a higher one.")
         return self._now_us
 
 
@@ -100,6 +104,8 @@ class _File:
                 continue
             offset_us = microseconds_of(request.get("t"), 1_000_000, _SPAN_LIMIT_S)
             t_us = None if offset_us is None or start_us is None else start_us + offset_us
+            if t_us is not None and t_us >= TIME_TO_US:
+                t_us = None
             if t_us is not None:
                 if before_us is not None and t_us < before_us:
                     self.log.flag("clock_reversal")
@@ -127,7 +133,7 @@ class _File:
         if output is None and request.get("out") is not None:
             self.bad(row, session, parent, "bad_tokens", "out", request.get("out"))
             return
-        duration = microseconds_of(request.get("api_time"), 1_000_000, _SPAN_LIMIT_S)
+        duration = microseconds_of(request.get("api_time"), 1_000_000)
         if duration is None and request.get("api_time") is not None:
             self.log.flag("bad_optional")
         self.calls.append(Call(
@@ -140,10 +146,11 @@ class _File:
         """Prefix keys of a request; null when it has no block ids that could be used."""
         if ids is None:
             return None
-        if not isinstance(ids, list) or any(count_of(i) is None for i in ids):
+        numbers = [count_of(i, INT64_MAX) for i in ids] if isinstance(ids, list) else [None]
+        if None in numbers:
             self.log.flag("bad_optional")
             return None
-        flat = np.array([count_of(i) for i in ids], dtype=np.int64)
+        flat = np.array(numbers, dtype=np.int64)
         return chain_keys(flat, np.array([0, flat.size]), self.seed)
 
     def bad(self, row: int, session: str, parent: str | None, defect: str, column: str, value: object
@@ -215,7 +222,7 @@ def _load(source: Source) -> dict[str, Any]:
                 "requests": "a list"}
     for key, fits in good.items():
         if not fits:
-            value = f"is {shorten(session[key])!r}" if key in session else "is missing"
+            value = f"is {quoted(session[key])}" if key in session else "is missing"
             raise InputError(f"{source.name}: key {key!r} {value} (expected: {expected[key]}). Check "
                              "--format, or leave the file out.")
     return session

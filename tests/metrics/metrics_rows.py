@@ -100,7 +100,7 @@ class Census:
 
     def derived(self, ingested: Ingested, window: Window = ALL, **settings: Any) -> Trace:
         """The tables of what was ingested last; a window without calls has none."""
-        trace = Trace(self.engine, window, Settings(**settings), regions=ingested.regions)
+        trace = Trace(self.engine, window, Settings(**settings))
         if not trace.empty:
             trace.derive()
         return trace

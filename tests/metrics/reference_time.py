@@ -212,7 +212,8 @@ def transition_reuse(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
     for name in MOVES:
         row = line(name, None, moves)
         # Choice: a move that nobody could have seen has no share, rather than one of 0.
-        unseen = not placed and not row["calls"] and name in MOVES[3:6]
+        seeable = fleet.knows("region") if name == "cross_region" else placed
+        unseen = not seeable and not row["calls"] and name in MOVES[3:6]
         numbers |= {f"transition.{name}.share": None if unseen else row["share"],
                     f"transition.{name}.reuse": row["mean_reuse"]}
         table += [row] if row["calls"] else []

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import reference_sessions
 import reference_time
-from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from metrics_rows import ALL, T0, Census, Row, call, window
 from reference import MODELS, Fleet, Numbers, Tables, account
@@ -112,8 +112,6 @@ def differences(rows: list[Row], census: Census, start: float | None = None,
     numbers, tables = found(trace)
     wanted_numbers, wanted_tables = expected(fleet)
     tables.pop("deployments", None)  # its labels are numbered apart: test_served.py
-    for key in _known_bugs(fleet):
-        del numbers[key], wanted_numbers[key]
     wrong: dict[str, Any] = {
         key: (numbers.get(key, "absent"), plain(wanted_numbers.get(key, "absent")))
         for key in numbers.keys() | wanted_numbers.keys()
@@ -127,23 +125,11 @@ def differences(rows: list[Row], census: Census, start: float | None = None,
     return wrong | {name: (counts[name], n) for name, n in theirs.items() if counts[name] != n}
 
 
-def _known_bugs(fleet: Fleet) -> list[str]:
-    """Keys of the bug that has a test of its own, marked xfail (test_placement.py)."""
-    if fleet.any_region:
-        return []
-    return ["placement.sr_share", "placement.sr_unknown", "placement.sr.depth_p50", "placement.sr.reuse",
-            "placement.regions_per_session"]
-
-
 @settings(max_examples=int(_EXAMPLES or 60), deadline=None, derandomize=_EXAMPLES is None, database=None,
           suppress_health_check=list(HealthCheck))
 @given(rows=traces(), view=st.sampled_from([(None, None), (None, None), (2, 2000), (60, None), (None, 86_400)]))
 def test_everything(census: Census, rows: list[Row], view: tuple[float | None, float | None]) -> None:
     event(f"{len(rows) // 20 * 20}+ rows")
-    # Names that only rows set aside have count all the same: a bug with tests of its own (placement, served).
-    usable = account(rows).usable
-    assume(all({row[name] for row in rows} - {None} == {row[name] for row in usable} - {None}
-               for name in ("model", "region")))
     assert differences(rows, census, *view) == {}
 
 

@@ -55,11 +55,10 @@ def test_splits_into_hours_follow_the_zone() -> None:
     windows = clock("Asia/Kolkata").split(us("2026-01-01T00:00Z"), us("2026-01-01T12:30Z"), 6 * HOUR_US)
     # 0:00Z is 5:30 there, so the first window is 0:00 to 6:00 there; 12:30Z, 18:00 there, begins another.
     assert [(w.name, w.start_us) for w in windows] == [
-        ("2026-01-01T000000", us("2025-12-31T18:30Z")), ("2026-01-01T060000", us("2026-01-01T00:30Z")),
-        ("2026-01-01T120000", us("2026-01-01T06:30Z")), ("2026-01-01T180000", us("2026-01-01T12:30Z"))]
+        ("2026-01-01T000000+0530", us("2025-12-31T18:30Z")), ("2026-01-01T060000+0530", us("2026-01-01T00:30Z")),
+        ("2026-01-01T120000+0530", us("2026-01-01T06:30Z")), ("2026-01-01T180000+0530", us("2026-01-01T12:30Z"))]
 
 
-@pytest.mark.xfail(strict=True, reason="names are local time without an offset: 2:00 comes twice when summer time ends")
 def test_windows_have_names_of_their_own() -> None:
     windows = clock("Europe/Berlin").split(us("2026-10-24T23:00Z"), us("2026-10-25T03:00Z"), HOUR_US)
     assert len({w.name for w in windows}) == len(windows)

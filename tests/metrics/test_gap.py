@@ -96,7 +96,6 @@ def test_single_calls_and_no_session(census: Census) -> None:
     assert set(census(METRIC, [call(None, 0)]).whys().values()) == {"no call of the trace has a session id"}
 
 
-@pytest.mark.xfail(strict=True, reason="the gaps are classified, but their summed time is 0: the reason given is wrong")
 def test_gaps_of_no_length_have_no_share_of_time(census: Census) -> None:
     found = census(METRIC, [call("a", 0, user=True), call("a", 0, user=False)])
     assert found["gap.inter_share"] == 0

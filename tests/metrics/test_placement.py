@@ -82,20 +82,17 @@ def test_a_fleet_without_regions_knows_deployments_by_name(census: Census) -> No
     assert found.values("placement.sd_share", "placement.deployments_per_session") == [1 / 2, 3 / 2]
 
 
-@pytest.mark.xfail(strict=True, reason="regions are looked for in rows that are set aside, too")
 def test_a_region_on_a_row_set_aside_names_none(census: Census) -> None:
     found = census(METRIC, [at("a", 0, None, "1"), at("a", 1, "r", "1", defect="bad_tokens")])
     assert found["placement.sd_share"] == 1
 
 
-@pytest.mark.xfail(strict=True, reason="without regions every call gets region 0, so all sessions stay in one region")
 @pytest.mark.parametrize("deployment", [None, "1"])
 def test_without_regions(census: Census, deployment: str | None) -> None:
     found = census(METRIC, [at("a", 0, None, deployment), at("a", 1, None, deployment)])
     assert {found.why(key) for key in (*SR, MEANS[1])} == {"the trace names no regions"}
 
 
-@pytest.mark.xfail(strict=True, reason="a deployment without a region is unknown, but the trace does name deployments")
 def test_the_reason_where_deployments_lack_their_region(census: Census) -> None:
     found = census(METRIC, [at("a", 0, "r", None), at("a", 1, None, "1")])
     assert found.why("placement.sd_share") != "the trace names no deployments"

@@ -71,13 +71,11 @@ def test_no_table_without_names(census: Census) -> None:
     assert "deployments" not in found
 
 
-@pytest.mark.xfail(strict=True, reason="names of rows that are set aside are numbered, too")
 def test_labels_of_models_that_no_used_row_names(census: Census) -> None:
     found = census(METRIC, [call("a", 0, model="a-mini", defect="bad_tokens"), call("a", 1, model="b-mini")])
     assert found.rows("models", "model", "calls") == [("model-01", 1)]
 
 
-@pytest.mark.xfail(strict=True, reason="Profile.deployment counts sessioned calls only, the table is of all calls")
 def test_deployments_of_calls_without_a_session(census: Census) -> None:
     found = census(METRIC, [call(None, 0, region="r", deployment="d")], names=True)
     assert found.rows("deployments", "deployment", "calls") == [("r/d", 1)]
