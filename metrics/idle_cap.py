@@ -9,7 +9,7 @@ import pyarrow as pa
 from metrics.core.clock import DAY_US, HOUR_US, MINUTE_US
 from metrics.core.engine import scratch
 from metrics.core.metric import Column, Findings, Metric, Number, TableSpec, ratio
-from metrics.core.sweep import moves_of, peak
+from metrics.core.sweep import Sweep
 from metrics.core.trace import Trace
 
 TABLE = TableSpec("idle_cap", "one idle cap", (
@@ -30,7 +30,8 @@ _LONG_GAPS = """
     select t_us, t_us - gap_us as previous_us, gap_us, opens, peak_x, durations_missing, gap_us - idle_us as busy_us
     from steps join sessions on steps.session = sessions.session
     where gap_us > {shortest}"""
-_LIVES = "(select first_us as start_us, last_us + {trailing} as end_us, peak_x as tokens from sessions)"
+_STARTS = "select first_us as t_us, peak_x as up, 0 as down, 1 as came, 0 as went from sessions"
+_ENDS = "select last_us + {trailing} as t_us, 0 as up, peak_x as down, 0 as came, 1 as went from sessions"
 # A long gap ends one run, a cap after its last call, and starts the next.
 _BREAKS = """
     select t_us, peak_x as up, 0 as down, 1 as came, 0 as went from long_gaps where gap_us > {theta}
@@ -63,9 +64,11 @@ def compute(trace: Trace, found: Findings) -> None:
     totals = trace.row(_TOTALS)
     table = []
     with scratch(trace.engine, "long_gaps", _LONG_GAPS.format(shortest=shortest)):
-        hold_all = _ceiling(trace, None, trailing=False)
+        longest = max(theta for theta in CAPS.values() if theta is not None)
+        sweep = Sweep(trace.engine, trace.profile.first_us, trace.profile.last_us + longest)
+        hold_all = _ceiling(sweep, None) * trace.settings.beta
         for name, theta in CAPS.items():
-            row = {"theta": name, **_sweep(trace, theta, totals, hold_all)}
+            row = {"theta": name, **_sweep(trace, sweep, theta, totals)}
             table.append(row)
             found.set(f"idle_cap.{name}.reconstruction", row["reconstruction"], totals["calls"])
             found.set(f"idle_cap.{name}.ceiling_bytes", row["ceiling_bytes"], totals["sessions"])
@@ -74,15 +77,13 @@ def compute(trace: Trace, found: Findings) -> None:
     found.table(TABLE, table)
 
 
-def _ceiling(trace: Trace, theta_us: int | None, *, trailing: bool) -> int:
-    moves = moves_of(_LIVES.format(trailing=theta_us if trailing and theta_us else 0))
-    if theta_us is not None:
-        moves += " union all " + _BREAKS.format(theta=theta_us)
-    span = trace.profile.first_us, trace.profile.last_us + (theta_us or 0)
-    return peak(trace.engine, moves, span).tokens * trace.settings.beta
+def _ceiling(sweep: Sweep, theta_us: int | None, trailing_us: int = 0) -> int:
+    """The peak in tokens when runs end a cap after their last call, and sessions `trailing_us` after theirs."""
+    breaks = () if theta_us is None else (_BREAKS.format(theta=theta_us),)
+    return sweep.peak(_STARTS, _ENDS.format(trailing=trailing_us), *breaks).tokens
 
 
-def _sweep(trace: Trace, theta: int | None, totals: dict[str, int], hold_all: int) -> dict[str, Any]:
+def _sweep(trace: Trace, sweep: Sweep, theta: int | None, totals: dict[str, int]) -> dict[str, Any]:
     calls = totals["calls"]
     none = {"gaps": 0, "inter": 0, "intra": 0, "resident_us": 0, "busy_us": 0}
     cut = none if theta is None else trace.row(_RECLAIMED.format(theta=theta))
@@ -90,8 +91,8 @@ def _sweep(trace: Trace, theta: int | None, totals: dict[str, int], hold_all: in
     runs = totals["sessions"] + cut["gaps"]
     return {
         "theta_s": None if theta is None else theta / 1e6,
-        "ceiling_bytes": hold_all if theta is None else _ceiling(trace, theta, trailing=False),
-        "trailing_ceiling_bytes": None if theta is None else _ceiling(trace, theta, trailing=True),
+        "ceiling_bytes": _ceiling(sweep, theta) * trace.settings.beta,
+        "trailing_ceiling_bytes": None if theta is None else _ceiling(sweep, theta, theta) * trace.settings.beta,
         "runs": runs, "reconstruction": ratio(runs, calls), "added_points": ratio(100 * cut["gaps"], calls),
         "added_intra_points": ratio(100 * cut["intra"], calls) if turns else None,
         "added_inter_points": ratio(100 * cut["inter"], calls) if turns else None,

@@ -1,26 +1,28 @@
 """`python pipelines/characterize.py INPUT... --format F --out DIR`: from a call log to a report.
 
-The same as `kvcensus characterize`.
+The same as `kvcensus characterize`. What takes long to load is loaded inside of `main`, so that a
+stop in that time ends as any other.
 """
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
-import threading
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from metrics.core.store import Results
-from pipelines.options import parse
-from pipelines.run import Outcome, characterize
+from pipelines.stop import Stop, stoppable
+from pipelines.streams import flush, say, tell
 from telemetry.errors import EXIT_OK, EXIT_OURS, KvcensusError
+
+if TYPE_CHECKING:
+    from pipelines.run import Outcome
 
 __all__ = ["main"]
 
 _INTERRUPTED = 130
+_MOST_EMPTY = 10
 _SUMMARY = (
     ("trace.calls", "calls"), ("trace.sessions", "sessions"), ("depth.p50", "median depth"),
     ("reuse.aggregate", "reuse"), ("working_set.p50_gib", "median working set"),
@@ -28,67 +30,72 @@ _SUMMARY = (
 )
 
 
-def main(argv: Sequence[str] | None = None, prog: str = "characterize") -> int:
-    """Run the command; returns the exit code."""
-    with _stoppable():
-        return _run(argv, prog)
+def main(argv: Sequence[str] | None = None, prog: str = "characterize", *, process: bool | None = None) -> int:
+    """Run the command; returns the exit code.
+
+    Parameters
+    ----------
+    process : bool or None
+        Whether the process ends with the command; None: when `argv` is that of the process.
+    """
+    process = argv is None if process is None else process
+    with stoppable(keep=process) as stop:
+        code = _run(argv, prog, stop)
+    if process and code == _INTERRUPTED:
+        os._exit(code)  # threads that still work on the stopped run are not waited for
+    return code
 
 
-def _run(argv: Sequence[str] | None, prog: str) -> int:
+def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
     try:
+        with stop.held():
+            from pipelines.options import parse
+            from pipelines.run import characterize
         _report(characterize(parse(argv, prog)))
+        flush()
     except KvcensusError as error:
-        print(f"{prog}: {error}", file=sys.stderr)
+        tell(f"{prog}: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"{prog}: stopped; nothing half-written was left.", file=sys.stderr)
+        stop.over()
+        tell(f"{prog}: stopped; nothing half-written was left.")
         return _INTERRUPTED
     except Exception:
-        traceback.print_exc()
-        print(f"{prog}: this is a fault of kvcensus; please report it with the lines above.", file=sys.stderr)
+        tell(traceback.format_exc(), end="")
+        tell(f"{prog}: this is a fault of kvcensus; please report it with the lines above.")
         return EXIT_OURS
     return EXIT_OK
 
 
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let SIGTERM end the run as Ctrl-C does, so that it clears up; the caller's handler comes back."""
-    def stop(signum: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _report(outcome: Outcome) -> None:
     """The summary: results on stdout, what to look at on stderr."""
-    for folder in outcome.windows:
-        results = Results.open(folder)
-        print(f"{results.manifest['name']}, window {results.manifest['window']['name']}")
-        for key, title in _SUMMARY:
-            number = results.numbers[key]
-            value = f"not known: {number.why}" if number.value is None else _shown(number.value, number.unit)
-            print(f"  {title + ':':28} {value}")
-        audit = results.audit
-        print(f"  {'rows:':28} {audit['rows_read']:,} read, {audit['rows_used']:,} used, "
-              f"{audit['rows_read'] - audit['rows_used']:,} set aside")
     for reason, examples in sorted(outcome.log.examples.items()):
-        print(f"set aside or flagged, {reason}, for example: {'; '.join(examples)}", file=sys.stderr)
+        tell(f"set aside or flagged, {reason}, for example: {'; '.join(examples)}")
     if outcome.empty:
-        print(f"windows without a call, left out: {', '.join(outcome.empty)}", file=sys.stderr)
-    print(f"report: {outcome.page}")
+        more = len(outcome.empty) - _MOST_EMPTY
+        tell(f"windows without a call, left out: {', '.join(outcome.empty[:_MOST_EMPTY])}"
+             + (f" and {more:,} more" if more > 0 else ""))
+    for folder in outcome.windows:
+        say("\n".join(_summary(folder)))
+    say(f"report: {outcome.page}")
 
 
-def _shown(value: float, unit: str) -> str:
+def _summary(folder: os.PathLike[str]) -> list[str]:
+    from pathlib import Path
+
     from figures.units import format_value
+    from metrics.core.store import Results
 
-    return format_value(value, unit)
+    results = Results.open(Path(folder))
+    lines = [f"{results.manifest['name']}, window {results.manifest['window']['name']}"]
+    for key, title in _SUMMARY:
+        number = results.numbers[key]
+        value = f"not known: {number.why}" if number.value is None else format_value(number.value, number.unit)
+        lines.append(f"  {title + ':':28} {value}")
+    audit = results.audit
+    lines.append(f"  {'rows:':28} {audit['rows_read']:,} read, {audit['rows_used']:,} used, "
+                 f"{audit['rows_read'] - audit['rows_used']:,} set aside")
+    return lines
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 
-from telemetry.errors import EXIT_OK, EXIT_USAGE, shorten
+from pipelines.streams import say, tell
+from telemetry.errors import EXIT_OK, EXIT_USAGE, KvcensusError, quoted
 
 __all__ = ["main"]
 
@@ -23,17 +23,31 @@ commands:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if not words or words[0] in ("-h", "--help"):
-        print(_HELP, end="", file=sys.stdout if words else sys.stderr)
-        return EXIT_OK if words else EXIT_USAGE
-    if words[0] == "--version":
-        print(f"kvcensus {metadata.version('kvcensus')}")
-        return EXIT_OK
-    if words[0] == "characterize":
+    if words and words[0] == "characterize":
         from pipelines.characterize import main as characterize
 
-        return characterize(words[1:], prog="kvcensus characterize")
-    print(f"kvcensus: unknown command {shorten(words[0])!r}. Known commands: characterize.", file=sys.stderr)
+        return characterize(words[1:], prog="kvcensus characterize", process=argv is None)
+    try:
+        return _about(words)
+    except KvcensusError as error:
+        tell(f"kvcensus: {error}")
+        return error.exit_code
+
+
+def _about(words: Sequence[str]) -> int:
+    """Help, version, or what is wrong with the words."""
+    if not words:
+        tell(_HELP, end="")
+        return EXIT_USAGE
+    if words[0] in ("-h", "--help"):
+        say(_HELP, end="")
+        return EXIT_OK
+    if words[0] == "--version":
+        from importlib import metadata
+
+        say(f"kvcensus {metadata.version('kvcensus')}")
+        return EXIT_OK
+    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize.")
     return EXIT_USAGE
 
 

@@ -32,7 +32,7 @@ from typing import Any
 from metrics.core.classes import CLASSES, DEFAULT_RULES, ClassRule
 from metrics.core.clock import find_zone, to_us
 from telemetry.adapter import TimestampRule
-from telemetry.errors import UsageError, shorten
+from telemetry.errors import UsageError, quoted, shorten
 
 __all__ = ["Config", "load_config"]
 
@@ -67,8 +67,10 @@ def load_config(path: Path | None) -> Config:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--config {path} cannot be read: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
         raise UsageError(f"--config {path} is no TOML: {error}.") from error
+    except RecursionError:
+        raise UsageError(f"--config {path} is no TOML that can be read: it is nested too deeply.") from None
     return _Reader(path).config(content)
 
 
@@ -108,11 +110,11 @@ class _Reader:
             return None
         try:
             moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-        except ValueError:
-            moment = None
-        if moment is None or moment.tzinfo is None:
-            raise self._wrong("timestamp.epoch", value, "an ISO-8601 time with an offset or Z")
-        return to_us(moment.astimezone(UTC))
+            if moment.tzinfo is not None:
+                return to_us(moment.astimezone(UTC))
+        except (ValueError, OverflowError):
+            pass
+        raise self._wrong("timestamp.epoch", value, "an ISO-8601 time with an offset or Z")
 
     def _rules(self, value: object) -> tuple[ClassRule, ...]:
         if value is None:
@@ -162,4 +164,4 @@ class _Reader:
                                  f"Known: {', '.join(known)}.")
 
     def _wrong(self, key: str, value: object, expected: str) -> UsageError:
-        return UsageError(f"--config {self.path}: {key} = {shorten(value)!r}; expected {expected}.")
+        return UsageError(f"--config {self.path}: {key} = {quoted(value)}; expected {expected}.")

@@ -13,13 +13,15 @@ from typing import NoReturn
 from metrics.core.clock import Clock, Window, find_zone, parse_duration, parse_window
 from metrics.core.geometry import GEOMETRIES, Geometry, find_geometry
 from pipelines.config import Config, load_config
+from pipelines.streams import say
+from pipelines.workdir import check_apart
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
 from replay.residency.policy import find_policy, policies
 from replay.residency.stream import Release
 from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
 from replay.residency.study import Plan
 from telemetry.adapter import Adapter, Arrivals, ReadOptions
-from telemetry.errors import UsageError, shorten
+from telemetry.errors import UsageError, quoted
 from telemetry.registry import adapters, find_adapter
 
 __all__ = ["Options", "parse"]
@@ -34,11 +36,18 @@ examples:
 """
 
 
+_UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_MOST_MEMORY = 10**15
+
+
 class _Parser(argparse.ArgumentParser):
     """Usage errors become UsageError, so that every message leaves by one door."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. See {self.prog} --help.")
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        say(message, end="")
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,8 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
     if arrivals is not None and not adapter.needs_arrivals:
         raise UsageError(f"--arrivals: the format {adapter.name} has arrivals of its own.")
     return Options(
-        inputs=tuple(given.inputs), adapter=adapter, out=given.out, name=given.name or f"{adapter.name} trace",
+        inputs=tuple(given.inputs), adapter=adapter, out=given.out,
+        name=_whole(given.name) or f"{adapter.name} trace",
         window=None if given.window is None else parse_window(given.window, clock.zone),
         split_us=None if given.split is None else parse_duration(given.split),
         clock=clock, config=config,
@@ -149,7 +159,7 @@ def _plan(given: argparse.Namespace) -> Plan:
 def _list(option: str, text: str) -> tuple[str, ...]:
     parts = tuple(part.strip() for part in text.split(","))
     if not all(parts) or len(set(parts)) < len(parts):
-        raise UsageError(f"{option} {shorten(text)!r}: name each once, separated by commas.")
+        raise UsageError(f"{option} {quoted(text)}: name each once, separated by commas.")
     return parts
 
 
@@ -160,22 +170,30 @@ def _threads(text: str) -> int:
 
 
 def _memory(text: str | None) -> str | None:
-    if text is not None and not re.fullmatch(r"[1-9][0-9]{0,8}(\.[0-9]{1,3})? ?(MB|GB|TB|MiB|GiB|TiB)", text):
-        raise UsageError(f"--memory-limit {shorten(text)!r}: write a size such as 8GB (MB, GB, TB, MiB, GiB, TiB).")
+    if text is None:
+        return None
+    match = re.fullmatch(r"([1-9][0-9]{0,8}(?:\.[0-9]{1,3})?) ?(MB|GB|TB|MiB|GiB|TiB)", text)
+    if match is None or float(match[1]) * _UNITS[match[2]] > _MOST_MEMORY:
+        raise UsageError(f"--memory-limit {quoted(text)}: write a size such as 8GB (MB, GB, TB, MiB, GiB, TiB), up to "
+                         "1000TB.")
     return text
+
+
+def _whole(text: str | None) -> str:
+    """A text with escapes for bytes that were no UTF-8."""
+    return (text or "").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _arrivals(text: str) -> Arrivals:
     match = re.fullmatch(r"poisson:([0-9]{1,9}(?:\.[0-9]{1,9})?)(?::([0-9]{1,18}))?", text)
     if match is None or float(match[1]) == 0:
-        raise UsageError(f"--arrivals {shorten(text)!r}: write poisson:RATE[:SEED], RATE sessions a second above 0.")
+        raise UsageError(f"--arrivals {quoted(text)}: write poisson:RATE[:SEED], RATE sessions a second above 0.")
     return Arrivals(float(match[1]), int(match[2] or 0))
 
 
 def _work(work: Path | None, out: Path) -> Path | None:
-    """The work folder holds identifiers, so it must not lie in what is published."""
-    if work is not None and (work.resolve() == out.resolve() or out.resolve() in work.resolve().parents):
-        raise UsageError(f"--work {work} lies inside --out {out}, but it holds identifiers. Choose another place.")
+    if work is not None:
+        check_apart(work, out)
     return work
 
 

@@ -10,6 +10,8 @@ from typing import TextIO
 
 import pyarrow as pa
 
+from pipelines.streams import tell
+
 __all__ = ["Progress"]
 
 
@@ -24,12 +26,16 @@ class Progress:
 
     _REFRESH_S = 0.2
 
-    def __init__(self, stages: int, stream: TextIO | None = None) -> None:
+    def __init__(self, stages: int = 1, stream: TextIO | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
-        self._moves = self._stream.isatty()
+        self._moves = _is_terminal(self._stream)
         self._stages = stages
         self._done = 0
         self.seconds: dict[str, float] = {}
+
+    def expect(self, stages: int) -> None:
+        """Say how many stages the run has, once that is known."""
+        self._stages = stages
 
     @contextmanager
     def stage(self, name: str, detail: str = "") -> Iterator[None]:
@@ -59,4 +65,11 @@ class Progress:
         filled = min(width, width * self._done // max(self._stages, 1))
         bar = f"[{'#' * filled}{'.' * (width - filled)}] " if self._moves else ""
         start, end = ("\r\x1b[2K", "\n" if final else "") if self._moves else ("", "\n")
-        print(f"{start}{bar}{title} {state}", end=end, file=self._stream, flush=True)
+        tell(f"{start}{bar}{title} {state}", end=end, stream=self._stream)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False

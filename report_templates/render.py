@@ -39,6 +39,9 @@ INDEX_COLUMNS = (
     ("replay.busiest-hour.session.lru.b10", "LRU rebuilds at a tenth of K*"),
 )
 
+#: Tables that say who serves the calls; no figure draws them.
+SERVED_TABLES = ("models", "deployments")
+
 
 @cache
 def _environment() -> Environment:
@@ -81,6 +84,7 @@ def render_report(results: ResultsLike) -> str:
             figures=figures,
             found=[f for f in summary if not f["lead"].missing],
             not_found=[f for f in figures if f["lead"].missing],
+            served=[tables.view(results, name) for name in SERVED_TABLES if results.has_table(name)],
             warnings=context.warnings(results.manifest),
             audit=context.audit_view(results.audit),
             groups=groups,

@@ -89,7 +89,10 @@ def _files(name: str, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
     """The files of one input, each with the name for messages, in order."""
     path = Path(name)
     looked_for = f"Looked for files that end with {', '.join(suffixes)}"
-    if path.is_dir():
+    if _is_folder(name, path):
+        if _is_ours(path):
+            raise InputError(f"{shorten(name, 200)}: the folder holds results of kvcensus, which are never input. "
+                             "Name the folder of the call logs.")
         files = _walk(path, suffixes)
         if not files:
             raise InputError(f"{shorten(name, 200)}: the folder holds no matching file. {looked_for}; names "
@@ -104,8 +107,8 @@ def _files(name: str, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
     files = []
     for match in matches:
         below = Path(match)
-        if below.is_dir():
-            files += _walk(below, suffixes)
+        if _is_folder(match, below):
+            files += [] if _is_ours(below) else _walk(below, suffixes)
         elif below.name.lower().endswith(suffixes):
             files.append((below.as_posix(), below))
     if not files:
@@ -122,17 +125,18 @@ def _check_name(name: str) -> None:
 
 
 def _is_folder(name: str, path: Path) -> bool:
-    """Whether a folder is there; an error where that may not or cannot be known."""
+    """Whether a folder is there; an error where that may not be known, unless `name` can be a pattern."""
+    why: object
     try:
         return stat.S_ISDIR(path.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno == errno.ELOOP:  # a link to itself: no folder
+    except OSError as error:
+        if glob.has_magic(name) or error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return False
-        why = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{shorten(name, 200)}: cannot be looked up ({why}). Check the name, and the "
-                         "permissions of its folder.") from None
+        why = error.strerror
+    except ValueError as error:  # a zero byte; a surrogate that stands for no byte
+        why = error
+    raise InputError(f"{shorten(name, 200)}: cannot be looked up ({why}). Check the name, and the permissions of "
+                     "its folder.")
 
 
 def _walk(root: Path, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
@@ -196,13 +200,13 @@ def _repeats(sources: list[Source], sizes: list[int]) -> dict[int, str]:
 
 
 def _digest(name: str, path: Path) -> bytes:
-    """SHA-256 of a file's bytes."""
+    """SHA-256 of a file's bytes; `name` is that of a Source."""
     try:
         digest = hashlib.sha256()
         for block in _blocks(path):
             digest.update(block)
     except OSError as error:
-        raise InputError(f"{shorten(name, 200)}: the file cannot be read to its end ({error.strerror}). "
+        raise InputError(f"{name}: the file cannot be read to its end ({error.strerror}). "
                          "Check that nothing writes or removes it.") from None
     return digest.digest()
 

@@ -8,9 +8,10 @@ scales linearly with beta; shares, ratios and rates at relative budgets do not d
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from telemetry.errors import UsageError, shorten
+from telemetry.errors import UsageError, quoted
 
 __all__ = ["GEOMETRIES", "Geometry", "find_geometry"]
 
@@ -51,9 +52,9 @@ def find_geometry(text: str) -> Geometry:
     """A geometry by name, or a plain number of bytes a token."""
     if text in GEOMETRIES:
         return GEOMETRIES[text]
-    if text.isdecimal() and 0 < int(text) <= 10**9:
+    if re.fullmatch(r"[0-9]{1,10}", text) and 0 < int(text) <= 10**9:
         return Geometry(text, int(text), "given as a number of bytes a token")
     raise UsageError(
-        f"unknown geometry {shorten(text)!r}. Known: {', '.join(sorted(GEOMETRIES))}; "
+        f"unknown geometry {quoted(text)}. Known: {', '.join(sorted(GEOMETRIES))}; "
         "or a whole number of KV bytes a token (1 to 10^9)."
     )

@@ -7,16 +7,19 @@ rank, until a bucket is one value wide. Nothing is sorted and nothing grows with
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
 
 from metrics.core.engine import Engine, rows_as_values
 
 __all__ = ["Quantiles", "quantiles", "rank_of"]
 
-_FAN_OUT_BITS = 14
+_FAN_OUT_BITS = 20  # of one group or a few
+_GROUPED_BITS = 12  # of many groups
 _FEW = 8
 
 
@@ -44,6 +47,7 @@ class _Search:
     group: int
     p: Fraction
     rank: int
+    everything: bool = False
     bucket: int = 0
     below: int = 0
 
@@ -81,10 +85,11 @@ def quantiles(engine: Engine, relation: str, value: str, probabilities: Sequence
     if min(row["lowest"] for row in groups) < 0:
         raise ValueError(f"quantiles are of values >= 0, {value} is not")
     points = [Fraction(p) for p in probabilities]
-    searches = [_Search(row["grp"], p, rank_of(p, row["total"])) for row in groups for p in points]
+    searches = [_Search(row["grp"], p, rank_of(p, row["total"]), everything=row["grp"] == everything)
+                for row in groups for p in points]
     parent = None
-    for shift in _shifts(max(row["highest"] for row in groups)):
-        _narrow(_count(engine, source, searches, shift, parent, everything), searches, shift, parent)
+    for shift in _shifts(max(row["highest"] for row in groups), len(groups)):
+        _narrow(_count(engine, source, searches, shift, parent), searches, shift, parent)
         parent = shift
     found: dict[int, dict[Fraction, int]] = {}
     for search in searches:
@@ -92,56 +97,53 @@ def quantiles(engine: Engine, relation: str, value: str, probabilities: Sequence
     return {row["grp"]: Quantiles(row["total"], found[row["grp"]]) for row in groups}
 
 
-def _shifts(highest: int) -> list[int]:
+def _shifts(highest: int, groups: int) -> list[int]:
     """Bucket widths, as powers of two, that split the bits of the highest value evenly."""
     bits = max(int(highest).bit_length(), 1)
-    rounds = -(-bits // _FAN_OUT_BITS)
+    rounds = -(-bits // (_FAN_OUT_BITS if groups <= _FEW else _GROUPED_BITS))
     return [bits * (rounds - done) // rounds for done in range(1, rounds + 1)]
 
 
-def _narrow(rows: Iterable[tuple[int, int, int]], searches: list[_Search], shift: int, parent: int | None) -> None:
-    """Find, for every search, the bucket of width 2^shift that holds its rank.
-
-    `rows` are (group, bucket, weight).
-    """
-    counted: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for group, bucket, weight in rows:
-        within = 0 if parent is None else bucket >> (parent - shift)
-        counted.setdefault((group, within), []).append((bucket, weight))
-    for buckets in counted.values():
-        buckets.sort()
+def _narrow(counts: _Counts, searches: list[_Search], shift: int, parent: int | None) -> None:
+    """Find, for every search, the bucket of width 2^shift that holds its rank."""
     for search in searches:
-        below = search.below
-        for bucket, weight in counted[(search.group, 0 if parent is None else search.bucket)]:
-            if below + weight >= search.rank:
-                search.bucket, search.below = bucket, below
-                break
-            below += weight
+        mine = np.ones(len(counts.bucket), np.bool_) if search.everything else counts.group == search.group
+        if parent is not None:
+            mine &= counts.bucket >> (parent - shift) == search.bucket
+        order = np.argsort(counts.bucket[mine], kind="stable")
+        buckets, upto = counts.bucket[mine][order], np.cumsum(counts.weight[mine][order])
+        place = int(np.searchsorted(upto, search.rank - search.below))
+        search.bucket = int(buckets[place])
+        # Rows of one bucket can stand apart, a row a group: what lies below is what the bucket starts at.
+        first = int(np.searchsorted(buckets, search.bucket))
+        search.below += int(upto[first - 1]) if first else 0
 
 
-def _count(engine: Engine, source: str, searches: list[_Search], shift: int, parent: int | None,
-           everything: int | None) -> Iterator[tuple[int, int, int]]:
-    """(group, bucket, weight) of the buckets that are still of interest."""
+@dataclass(frozen=True)
+class _Counts:
+    """Weights by group and bucket."""
+
+    group: npt.NDArray[np.int64]
+    bucket: npt.NDArray[np.int64]
+    weight: npt.NDArray[np.int64]
+
+
+def _count(engine: Engine, source: str, searches: list[_Search], shift: int, parent: int | None) -> _Counts:
+    """The weights of the buckets that are still of interest."""
     bucket = engine.dialect.div("s.val", 1 << shift)
-    inside = "" if parent is None else _inside(engine, searches, parent, join=everything is None)
+    inside = "" if parent is None else _inside(engine, searches, parent)
     found = engine.fetch(
-        f"select s.grp as grp, {bucket} as bucket, cast(sum(s.wgt) as bigint) as weight "
+        f"select cast(s.grp as bigint) as grp, {bucket} as bucket, cast(sum(s.wgt) as bigint) as weight "
         f"from {source} as s {inside} group by s.grp, {bucket}"
     )
-    columns = (found[name].to_pylist() for name in ("grp", "bucket", "weight"))
-    together: Counter[int] = Counter()
-    for group, place, weight in zip(*columns, strict=True):
-        yield group, place, weight
-        if everything is not None:
-            together[place] += weight
-    yield from ((everything, place, weight) for place, weight in together.items() if everything is not None)
+    return _Counts(*(np.asarray(found[name].to_numpy(), np.int64) for name in ("grp", "bucket", "weight")))
 
 
-def _inside(engine: Engine, searches: list[_Search], shift: int, *, join: bool) -> str:
+def _inside(engine: Engine, searches: list[_Search], shift: int) -> str:
     """SQL that keeps the values in the wanted buckets: ranges while they are few, else a join."""
     wanted = {(search.group, search.bucket) for search in searches}
     buckets = {bucket for _, bucket in wanted}
-    if len(wanted) <= _FEW or not join:
+    if len(wanted) <= _FEW or any(search.everything for search in searches):
         ranges = (f"s.val >= {bucket << shift} and s.val < {bucket + 1 << shift}" for bucket in sorted(buckets))
         return f"where ({' or '.join(ranges)})"
     return (f"join (values {rows_as_values(sorted(wanted))}) as wanted(grp, bucket) "

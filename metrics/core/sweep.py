@@ -14,7 +14,7 @@ import numpy.typing as npt
 from metrics.core.clock import HOUR_US
 from metrics.core.engine import Engine, rows_as_values
 
-__all__ = ["Peak", "levels_query", "moves_of", "peak"]
+__all__ = ["Peak", "Sweep", "levels_query", "moves_of"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ def moves_of(intervals: str) -> str:
 Levels = npt.NDArray[np.int64]
 
 _BUCKETS = 1 << 16
+_COLUMNS = ("up", "down", "came", "went")
+_SUMS = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in _COLUMNS)
 _INSIDE = """
     select max(tokens) as tokens, max(intervals) as intervals from (
         select base + cast(sum(up - down) over upto as bigint) + down as tokens,
@@ -104,34 +106,49 @@ _BUCKETED = """
         from levels"""
 
 
-def peak(engine: Engine, moves: str, span: tuple[int, int]) -> Peak:
-    """The most that is resident at once; 0 without moves.
+class Sweep:
+    """Peaks of several sets of moves over one span of time, exact, but only where it has to be.
 
-    Exact, but only where it has to be: a time bucket whose level at its start plus all its arrivals
-    does not exceed a level that is reached elsewhere cannot hold the peak, and is not looked into.
+    A time bucket whose level at its start plus all its arrivals does not exceed a level that is
+    reached elsewhere cannot hold the peak, and is not looked into. What a set of moves adds to each
+    bucket is counted once, however many peaks it takes part in.
 
     Parameters
     ----------
-    moves : str
-        As for `levels_query`.
-    span : (int, int)
+    first_us, last_us : int
         Times between which all moves lie, both inclusive.
     """
-    first, last = span
-    bucket = engine.dialect.div(f"t_us - {first}", -(-(last - first + 1) // _BUCKETS))
-    sums = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in ("up", "down", "came", "went"))
-    buckets = engine.fetch(f"select {bucket} as bucket, {sums} from ({moves}) as m group by 1 order by 1")
-    if not buckets.num_rows:
-        return Peak(0, 0)
-    columns = {name: buckets[name].to_numpy() for name in buckets.column_names}
-    tokens, base, dense = _reached(columns["up"], columns["down"])
-    intervals, base_count, crowded = _reached(columns["came"], columns["went"])
-    inside = np.flatnonzero(dense | crowded)
-    if len(inside):
-        rows = zip(columns["bucket"][inside], base[inside], base_count[inside], strict=True)
-        top = engine.row(_INSIDE.format(moves=moves, bucket=bucket, sums=sums, candidates=rows_as_values(rows)))
-        tokens, intervals = max(tokens, top["tokens"]), max(intervals, top["intervals"])
-    return Peak(tokens, intervals)
+
+    def __init__(self, engine: Engine, first_us: int, last_us: int) -> None:
+        self._engine = engine
+        self._bucket = engine.dialect.div(f"t_us - {first_us}", -(-(last_us - first_us + 1) // _BUCKETS))
+        self._counted: dict[str, dict[str, Levels]] = {}
+
+    def peak(self, *moves: str) -> Peak:
+        """The most that is resident at once when all these moves happen; each as for `levels_query`."""
+        parts = [self._sums(part) for part in moves]
+        up, down, came, went = (np.sum([part[name] for part in parts], axis=0) for name in _COLUMNS)
+        tokens, base, dense = _reached(up, down)
+        intervals, base_count, crowded = _reached(came, went)
+        inside = np.flatnonzero(dense | crowded)
+        if len(inside):
+            rows = zip(inside.tolist(), base[inside].tolist(), base_count[inside].tolist(), strict=True)
+            top = self._engine.row(_INSIDE.format(
+                moves=" union all ".join(moves), bucket=self._bucket, sums=_SUMS,
+                candidates=rows_as_values(rows)))
+            tokens, intervals = max(tokens, top["tokens"]), max(intervals, top["intervals"])
+        return Peak(tokens, intervals)
+
+    def _sums(self, moves: str) -> dict[str, Levels]:
+        """What a set of moves adds to each bucket."""
+        if moves not in self._counted:
+            found = self._engine.fetch(f"select {self._bucket} as bucket, {_SUMS} from ({moves}) as m group by 1")
+            place = found["bucket"].to_numpy()
+            columns = {name: np.zeros(_BUCKETS, np.int64) for name in _COLUMNS}
+            for name, column in columns.items():
+                column[place] = found[name].to_numpy()
+            self._counted[moves] = columns
+        return self._counted[moves]
 
 
 def _reached(up: Levels, down: Levels) -> tuple[int, Levels, npt.NDArray[np.bool_]]:

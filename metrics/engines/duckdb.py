@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import duckdb
@@ -51,6 +55,7 @@ class DuckEngine:
 
     def __init__(self, scratch: Path, *, threads: int | None = None, memory_limit: str | None = None) -> None:
         self.dialect = DuckDialect()
+        self._scratch = scratch
         config: dict[str, Any] = {
             "temp_directory": str(scratch / "spill"),
             # Order is stated in every query that needs it; keeping it elsewhere costs memory.
@@ -73,6 +78,8 @@ class DuckEngine:
             # An exception that crosses the C stream loses its type; it is raised again below.
             try:
                 yield from batches
+            except GeneratorExit:  # the engine has closed the stream
+                raise
             except BaseException as error:
                 failure.append(error)
                 raise
@@ -124,21 +131,66 @@ class DuckEngine:
         self._guard(lambda: self._connection.execute(statement))
 
     def _guard(self, action: Any) -> Any:
+        """Run, unless it is stopped; DuckDB turns the KeyboardInterrupt of a handler into an error of its own."""
+        with _interrupting(self._connection) as stopped:
+            try:
+                result = self._translated(action)
+            except Exception:
+                if stopped:
+                    raise KeyboardInterrupt from None
+                raise
+        if stopped:
+            raise KeyboardInterrupt
+        return result
+
+    def _translated(self, action: Any) -> Any:
         """Run; what a user can act on (memory, disk) becomes an error that says how."""
         try:
             return action()
         except duckdb.OutOfMemoryException as error:
             raise InputError(
-                f"the engine ran out of memory or scratch space ({_first_line(error)}). Give it more with "
-                "--memory-limit, or a --work folder on a disk with more room."
+                f"the engine ran out of memory or scratch space in {self._scratch} ({_first_line(error)}). Give it "
+                "more with --memory-limit, or a --work folder on a disk with more room."
             ) from error
         except duckdb.IOException as error:
             raise InputError(
-                f"the engine could not use its scratch space ({_first_line(error)}). "
+                f"the engine could not use its scratch space in {self._scratch} ({_first_line(error)}). "
                 "Choose a --work folder on a disk with room."
             ) from error
         except duckdb.OutOfRangeException as error:
             raise KvcensusError(f"an exact integer result does not fit: {_first_line(error)}") from error
+
+
+@contextmanager
+def _interrupting(connection: Any) -> Iterator[list[int]]:
+    """Let handlers of SIGINT and SIGTERM that raise end the query too; gives the signals that did.
+
+    On its own DuckDB runs a query to its end before it raises.
+    """
+    stopped: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    handlers = {which: signal.getsignal(which) for which in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        before = handlers[signal.Signals(signum)]
+        try:
+            if callable(before):
+                before(signum, frame)
+        except BaseException:
+            stopped.append(signum)
+            connection.interrupt()
+            raise
+
+    ours = [which for which, before in handlers.items() if callable(before)]
+    try:
+        for which in ours:
+            signal.signal(which, stop)
+        yield stopped
+    finally:
+        for which in ours:
+            signal.signal(which, handlers[which])
 
 
 def _first_line(error: Exception) -> str:

@@ -84,7 +84,6 @@ def test_hostile_values_in_messages_are_escaped(cli: Any) -> None:
     assert max(map(len, ran.stderr.splitlines())) < 2000
 
 
-@pytest.mark.xfail(strict=True, reason="names of files stand raw in messages about rows: control characters get out")
 def test_hostile_file_names_in_messages_are_escaped(cli: Any) -> None:
     ran = cli.ok(cli.file(cli.base + "bad\n", "a\x1b[31m\n\x07.csv"), light=True)
     assert not re.search(r"[\x00-\x08\x0b-\x1f]", ran.stderr)
@@ -151,7 +150,6 @@ def test_hive_folder_and_mixed_kinds(cli: Any) -> None:
     assert set(models) == {"okapi-x", "okapi-large", "okapi-small"}
 
 
-@pytest.mark.xfail(strict=True, reason="the same bytes under two partitions are other rows, but count as duplicates")
 def test_the_same_bytes_in_two_partitions_are_two_calls(cli: Any) -> None:
     text = "timestamp,context_tokens\n2026-03-03T00:00:00Z,5\n"
     cli.file(text, "region=a/part-0.csv")

@@ -98,7 +98,6 @@ def test_work_on_a_full_disk(cli: Any, disk: Any) -> None:
     assert not ran.manifests()
 
 
-@pytest.mark.xfail(strict=True, reason="a full --work or temporary folder is reported as a full --out")
 @pytest.mark.parametrize("own", [True, False])
 def test_a_full_work_folder_is_named(cli: Any, disk: Any, monkeypatch: pytest.MonkeyPatch, own: bool) -> None:
     place = disk("16k")
@@ -116,7 +115,6 @@ def test_out_and_work_without_rights(cli: Any, tools: Any) -> None:
                   says=["cannot write", str(folder / "work"), "Permission denied"])
 
 
-@pytest.mark.xfail(strict=True, reason="PermissionError of Path.exists and iterdir: exit 1, traceback")
 @pytest.mark.parametrize("below", ["out", "."])
 def test_out_in_a_folder_that_may_not_be_entered(cli: Any, tools: Any, below: str) -> None:
     cli.fails(2, format="none")
@@ -128,20 +126,17 @@ def test_out_in_a_folder_that_may_not_be_entered(cli: Any, tools: Any, below: st
         assert ran.rc in (2, 3)
 
 
-@pytest.mark.xfail(strict=True, reason="OSError of Path.exists, name too long: exit 1, traceback")
 def test_out_name_that_is_too_long(cli: Any) -> None:
     ran = cli(cli.file(), out=cli.folder / ("o" * 300))
     assert ran.rc in (2, 3)
 
 
-@pytest.mark.xfail(strict=True, reason="prepare() calls rmtree on the file that write() left: exit 3 for ever after")
 def test_what_is_left_of_a_killed_index_is_cleared(cli: Any) -> None:
     good = cli.ok(cli.file(), "--split", "7d", light=True)
     (good.out / ".partial-index.html").write_text("<!doctype")
     cli.ok(cli.file(), "--split", "7d", out=good.out, light=True)
 
 
-@pytest.mark.xfail(strict=True, reason="write() does not remove its partial file when it fails")
 def test_index_on_a_full_disk_leaves_nothing(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Path.write_text
 
@@ -154,7 +149,6 @@ def test_index_on_a_full_disk_leaves_nothing(cli: Any, monkeypatch: pytest.Monke
     cli.fails(3, cli.file(), "--split", "7d", light=True)
 
 
-@pytest.mark.xfail(strict=True, reason="the earlier result stays under .old-all, and the next run deletes it")
 def test_an_earlier_result_survives_a_rename_that_fails(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     good = cli.ok(cli.file(), light=True)
     rename = Path.rename
@@ -169,7 +163,6 @@ def test_an_earlier_result_survives_a_rename_that_fails(cli: Any, monkeypatch: p
     assert (good.out / "all").is_dir()
 
 
-@pytest.mark.xfail(strict=True, reason="the tables of the first report are read as input by the second run: exit 3")
 def test_out_below_the_input_folder_can_be_run_twice_or_is_refused(cli: Any) -> None:
     data = cli.file()
     first = cli(data.parent, out=data.parent / "report", light=True)
@@ -179,7 +172,6 @@ def test_out_below_the_input_folder_can_be_run_twice_or_is_refused(cli: Any) -> 
         assert first.rc == 2
 
 
-@pytest.mark.xfail(strict=True, reason="windows and index of an earlier run stay beside those of a later one")
 def test_results_of_two_runs_are_not_mixed(cli: Any) -> None:
     split = cli.ok(cli.file(), "--split", "1d", light=True)
     later = cli.ok(cli.file(), out=split.out, light=True)

@@ -6,8 +6,6 @@ import re
 import shlex
 from typing import Any
 
-import pytest
-
 from telemetry.schema import DEFECTS, FLAGS
 
 TIMED = ("started", "wall_s")
@@ -86,7 +84,6 @@ def test_names_publishes_names_and_no_identifier(cli: Any, tools: Any) -> None:
     assert ran.json()["trace.calls"]["command"].endswith(" --names")
 
 
-@pytest.mark.xfail(strict=True, reason="manifest.json publishes the texts of [[classes]], which are model names")
 def test_class_rules_do_not_publish_model_names(cli: Any, tools: Any) -> None:
     rules = cli.toml('[[classes]]\nmatch = "okapi-large"\nconservative = "spine"\n')
     assert "okapi" not in tools.published(cli.ok(cli.file(), "--config", rules, light=True).out)

@@ -152,7 +152,10 @@ CRASHES = {
 }
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, marks=pytest.mark.xfail(strict=True, reason="exit 1, traceback"))
+_BY_THE_CLOCK = pytest.mark.xfail(strict=True, reason="metrics.core.clock: OverflowError, exit 1")
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=_BY_THE_CLOCK if case.startswith(("window", "split")) else ())
                                   for case in CRASHES])
 def test_never_our_fault(cli: Any, case: str) -> None:
     ran = cli(cli.file(), *CRASHES[case], light=True)
@@ -167,13 +170,11 @@ TOML_CRASHES = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="exit 1, traceback")
 @pytest.mark.parametrize("case", TOML_CRASHES)
 def test_config_is_never_our_fault(cli: Any, case: str) -> None:
     cli.fails(2, cli.file(), "--config", cli.toml(TOML_CRASHES[case]))
 
 
-@pytest.mark.xfail(strict=True, reason="RuntimeError of Path.resolve: exit 1, traceback")
 def test_work_that_is_a_loop_of_links(cli: Any) -> None:
     loop = cli.folder / "loop"
     loop.symlink_to(loop)
@@ -181,11 +182,9 @@ def test_work_that_is_a_loop_of_links(cli: Any) -> None:
     assert ran.rc in (2, 3)
 
 
-@pytest.mark.xfail(strict=True, reason="every window costs queries, empty ones too; 1 s over two days takes hours")
 def test_split_into_a_hundred_thousand_windows_is_refused_or_quick(cli: Any) -> None:
     assert cli(cli.file(), "--split", "1s", limit_s=2, light=True).rc in (0, 2)
 
 
-@pytest.mark.xfail(strict=True, reason="str.isdecimal takes digits of any script")
 def test_geometry_takes_plain_digits_only(cli: Any) -> None:
     cli.fails(2, cli.file(), "--geometry", "٣")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from metrics_rows import BETA, DAY, HOUR, MINUTE, Census, Row, call
 
 from metrics.ceiling import METRIC

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from metrics_rows import Census, call
 
 from metrics.gap import METRIC

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from metrics_rows import Census, Row, call
 
 from metrics.prefix import METRIC

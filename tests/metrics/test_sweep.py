@@ -10,7 +10,7 @@ from reference_time import peak as plain_peak
 
 from metrics.core.clock import HOUR_US
 from metrics.core.engine import Engine, rows_as_values
-from metrics.core.sweep import levels_query, moves_of, peak
+from metrics.core.sweep import Sweep, levels_query, moves_of
 
 
 def moves(intervals: list[Interval]) -> str:
@@ -19,12 +19,12 @@ def moves(intervals: list[Interval]) -> str:
 
 def test_tokens_and_intervals_peak_at_times_of_their_own(engine: Engine) -> None:
     # Three intervals of 1 meet at 10, one of 9 stands alone at 30; 20 is a departure and an arrival.
-    found = peak(engine, moves([(0, 10, 1), (5, 20, 1), (10, 12, 1), (20, 25, 1), (30, 30, 9)]), (0, 30))
+    found = Sweep(engine, 0, 30).peak(moves([(0, 10, 1), (5, 20, 1), (10, 12, 1), (20, 25, 1), (30, 30, 9)]))
     assert (found.tokens, found.intervals) == (9, 3)
 
 
 def test_nothing_resident(engine: Engine) -> None:
-    found = peak(engine, f"select * from ({moves([(0, 1, 1)])}) as m where false", (0, 1))
+    found = Sweep(engine, 0, 1).peak(f"select * from ({moves([(0, 1, 1)])}) as m where false")
     assert (found.tokens, found.intervals) == (0, 0)
 
 
@@ -39,8 +39,13 @@ _QUIET = settings(max_examples=40, deadline=None, derandomize=True, database=Non
 @given(intervals=_INTERVALS)
 def test_peaks(engine: Engine, intervals: list[Interval]) -> None:
     span = (min(start for start, _, _ in intervals), max(end for _, end, _ in intervals))
-    found = peak(engine, moves(intervals), span)
+    sweep = Sweep(engine, *span)
+    found = sweep.peak(moves(intervals))
     assert (found.tokens, found.intervals) == plain_peak(intervals)
+    # Several sets of moves add up, and what was counted for one peak serves the next.
+    parts = [moves([interval]) for interval in intervals]
+    assert sweep.peak(*parts) == found
+    assert sweep.peak(parts[0]).tokens == intervals[0][2]
 
 
 @pytest.mark.parametrize("in_buckets", [False, True])

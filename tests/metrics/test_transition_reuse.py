@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from metrics_rows import DAY, HOUR, Census, Row, call
 
 from metrics.core.clock import Clock, find_zone

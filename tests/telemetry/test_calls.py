@@ -242,3 +242,12 @@ def test_mooncake_trace(read: Read) -> None:
             timestamp=TimestampRule(unit="ms"),
             columns={"context_tokens": "input_length"},
         )
+
+
+def test_a_context_above_the_largest_only_with_its_cached_part(read: Read) -> None:
+    path = read.write("a.csv", HEAD + "".join(
+        f"s,2026-01-01T00:00:00Z,{context},{cached}\n"
+        for context, cached in ((8_589_934_591, 0), (8_589_934_590, 1), (8_589_934_590, 2), (8_589_934_591, ""))))
+    assert rows(read(path, context_excludes_cached=True), "context_tokens", "defect") == [
+        (8_589_934_591, None), (8_589_934_591, None), (None, "bad_tokens"), (8_589_934_591, None)]
+    assert read.log.places == {"bad_tokens": ["file 1, row 3, column context_tokens"]}

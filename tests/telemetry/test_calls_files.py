@@ -257,3 +257,10 @@ def test_parquet_that_cannot_be_used(read: Read) -> None:
         read(str(path))
     with pytest.raises(InputError, match=r"b\.parquet: no column 'context_tokens'"):
         read(read.write("b.parquet", pa.table({"timestamp": [1]})))
+
+
+def test_parquet_with_a_name_that_is_not_utf8(read: Read) -> None:
+    path = read.folder / read.write("a.parquet", pa.table({"timestamp": ["x"], "context_tokens": [1], "abcdef": [1]}))
+    path.write_bytes(path.read_bytes().replace(b"abcdef", b"abc\xffef"))
+    with pytest.raises(InputError, match=r"a\.parquet: (not a|damaged) Parquet"):
+        read(str(path))

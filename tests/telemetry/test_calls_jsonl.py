@@ -96,3 +96,13 @@ def test_json_lines_over_many_blocks(read: Read, monkeypatch: pytest.MonkeyPatch
     assert rows(read(read.write("a.jsonl", lines)), "source_row", "context_tokens") == [
         (i, i) for i in range(1, 500)
     ]
+
+
+def test_block_hashes_nested_too_deep(read: Read) -> None:
+    line = '{"timestamp": "2026-01-01T00:00:00Z", "context_tokens": 1, "hash_ids": %s, "model": %s}\n'
+    deep = ["[" * depth + "]" * depth for depth in range(900, 1000)]
+    table = read(read.write("a.jsonl", line % ("[1]", '"m"') + "".join(line % (nest, nest) for nest in deep)))
+    unreadable = table["defect"].to_pylist().count("unreadable")
+    assert table.num_rows == 101
+    assert read.log.flags == {"bad_optional": 100 - unreadable}
+    assert table["prefix_keys"].null_count == table["model"].null_count == 100

@@ -175,7 +175,9 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     ({"input_tokens": "7"}, "bad_tokens"),
     ({"input_tokens": 1.5}, "bad_tokens"),
     ({"input_tokens": 2**63}, "bad_tokens"),
-    ({"input_tokens": 2**62, "cache_read_input_tokens": 2**62}, "bad_tokens"),
+    ({"input_tokens": 8_589_934_592}, "bad_tokens"),
+    ({"input_tokens": 5, "output_tokens": 8_589_934_592}, "bad_tokens"),
+    ({"input_tokens": 2**32, "cache_read_input_tokens": 2**32}, "bad_tokens"),  # their sum is above 2^33 - 1
     ({"input_tokens": 5, "output_tokens": -1}, "bad_tokens"),
     ({"input_tokens": 5, "cache_read_input_tokens": "x"}, "bad_tokens"),
     ({"input_tokens": 0, "output_tokens": 0}, "synthetic"),
@@ -206,3 +208,16 @@ def test_hostile_bytes_do_not_get_through(tmp_path: Path) -> None:
     assert [(r["source_row"], r["defect"]) for r in rows] == [
         (1, None), *((row, "unreadable") for row in range(2, 7))]
     assert rows[0]["call_id"] == "\\ud800"
+
+
+def test_the_largest_context(tmp_path: Path) -> None:
+    usage = {"input_tokens": 2**32 - 1, "cache_read_input_tokens": 2**32, "output_tokens": 2**33 - 1}
+    (row,) = read(write(tmp_path / "x.jsonl", assistant(message={"usage": usage})))
+    assert (row["defect"], row["context_tokens"], row["output_tokens"]) == (None, 8_589_934_591, 8_589_934_591)
+
+
+def test_times_outside_1970_to_2200(tmp_path: Path) -> None:
+    times = ("1969-12-31T23:59:59Z", "1970-01-01T00:00:00Z", "2199-12-31T23:59:59Z", "2200-01-01T00:00:00Z")
+    rows = read(write(tmp_path / "x.jsonl", *(
+        assistant(uuid=f"u{i}", message={"id": f"m{i}"}, timestamp=time) for i, time in enumerate(times))))
+    assert [row["defect"] for row in rows] == ["bad_timestamp", None, None, "bad_timestamp"]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telemetry.columns import block_size, booleans, durations, failures, prefix_keys, texts, tokens
+from telemetry.readers_text import raw_value
 
 NAN = float("nan")
 F, T = False, True
@@ -22,14 +23,14 @@ def check(result: tuple[pa.Array, object], values: list[object], bad: list[bool]
 
 def test_tokens_in_text() -> None:
     check(
-        tokens(pa.array(["12", "12.0", " 7 ", "1e3", "0", "007", "9007199254740992"])),
-        [12, 12, 7, 1000, 0, 7, 2**53],
-        [F] * 7,
+        tokens(pa.array(["12", "12.0", " 7 ", "1e3", "0", "007", "8589934591", "8589934591.0"])),
+        [12, 12, 7, 1000, 0, 7, 8_589_934_591, 8_589_934_591],
+        [F] * 8,
     )
     check(
         tokens(
             pa.array(
-                ["-1", "1.5", "nan", "inf", "abc", "0x10", "1_000", "9007199254740993", "9" * 5000, "1,2"]
+                ["-1", "1.5", "nan", "inf", "abc", "0x10", "1_000", "8589934592", "9" * 5000, "1,2"]
             )
         ),
         [None] * 10,
@@ -44,8 +45,18 @@ def test_tokens_in_integers(kind: pa.DataType) -> None:
 
 
 def test_tokens_out_of_range() -> None:
-    check(tokens(pa.array([-1, 2**53 + 1, 2**53, None])), [None, None, 2**53, None], [T, T, F, F])
+    assert 8_589_934_591 * 10**9 < 2**63 < (8_589_934_591 + 2**30) * 10**9  # parts per billion fit int64
+    check(
+        tokens(pa.array([-1, 8_589_934_592, 8_589_934_591, None])),
+        [None, None, 8_589_934_591, None],
+        [T, T, F, F],
+    )
+    check(tokens(pa.array([8_589_934_591.0, 8_589_934_592.0])), [8_589_934_591, None], [F, T])
     check(tokens(pa.array([2**64 - 1, 3], pa.uint64())), [None, 3], [T, F])
+    for kind in (pa.decimal128(38, 0), pa.decimal256(40, 0), pa.decimal256(76, 2)):
+        column = pa.array([Decimal(10) ** 19, Decimal(-(10**19)), Decimal(2) ** 64, Decimal(5), None], kind)
+        check(tokens(column), [None, None, None, 5, None], [T, T, T, F, F])
+        check(tokens(column[:1]), [None], [T])
 
 
 def test_tokens_in_other_types() -> None:
@@ -90,6 +101,19 @@ def test_durations_round_half_to_even() -> None:
     )
     check(durations(pa.array([3, None, -3, 2**62])), [3000, None, None, None], [F, F, T, T])
     check(durations(pa.array([3], pa.duration("s"))), [3_000_000], [F])
+
+
+def test_durations_above_366_days() -> None:
+    longest = 31_622_400_000  # milliseconds
+    for column in (
+        pa.array([longest, longest + 1, None]),
+        pa.array([float(longest), float(longest + 1), None]),
+        pa.array([str(longest), str(longest + 1), None]),
+        pa.array([longest * 1000, longest * 1000 + 1, None], pa.duration("us")),
+        pa.array([Decimal(longest), Decimal(longest) + Decimal("0.001"), None]),
+    ):
+        check(durations(column), [31_622_400_000_000, None, None], [F, T, F])
+    check(durations(pa.array([2**62, -1], pa.duration("s"))), [None, None], [T, T])
 
 
 @given(
@@ -190,3 +214,25 @@ def test_hash_ids_that_are_none() -> None:
     assert keys.to_pylist() == [None] * 8 + prefix_keys(pa.array([[7]]))[0].to_pylist()
     keys, bad = prefix_keys(pa.array([[1, None], [7]]))
     assert (keys.to_pylist()[0], bad.tolist()) == (None, [T, F])
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        (pa.array([2**62], pa.duration("s")), "4611686018427387904 as duration[s]"),
+        (pa.array([2**63 - 1], pa.timestamp("us")), "9223372036854775807 as timestamp[us]"),
+        (pa.array([2**63 - 1], pa.timestamp("us")).dictionary_encode(), "9223372036854775807 as timestamp[us]"),
+        (pa.array([7], pa.timestamp("s", "No/Zone")), "7 as timestamp[s, tz=No/Zone]"),
+        (pa.array([2**31 - 1], pa.int32()).view(pa.date32()), "2147483647 as date32[day]"),
+        (pa.array([b"a\xff"]).cast(pa.string(), safe=False).slice(0), "a\\xff"),
+        (pa.array([None], pa.duration("s")), "null"),
+    ],
+)
+def test_raw_value_never_raises(column: pa.Array, shown: str) -> None:
+    assert str(raw_value(column, 0)) == shown
+
+
+def test_raw_value_of_a_nested_value_that_is_no_text() -> None:
+    broken = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
+    column = pa.StructArray.from_arrays([broken], ["a"])
+    assert raw_value(column, 0) == "a value of type struct<a: string> that cannot be shown"

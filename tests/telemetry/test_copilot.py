@@ -198,3 +198,17 @@ def test_the_published_schema_has_the_keys_that_are_read() -> None:
     assert set(call()["tokens"]) == set(one["tokens"])
     with pytest.raises(InputError, match="no model call was recognised"):
         read(path)
+
+
+def test_what_is_out_of_bounds(tmp_path: Path) -> None:
+    log = DefectLog()
+    large = [{"prompt": 8_589_934_591, "completion": 8_589_934_591, "cached": 8_589_934_591},
+             {"prompt": 8_589_934_592}, {"prompt": 1, "completion": 8_589_934_592}, {"prompt": 1, "cached": 2**33}]
+    content = body(session(*(call(1, tokens=tokens) for tokens in large),
+                           call(1, duration_ms=31_622_400_000), call(1, duration_ms=31_622_400_001),
+                           call(1, timestamp="1969-12-31T23:59:59.999999Z"), call(1, timestamp="2200-01-01T00:00:00Z")))
+    rows = read_bytes(tmp_path, content, log=log)
+    assert [row["defect"] for row in rows] == [
+        None, "bad_tokens", "bad_tokens", "bad_tokens", None, None, "bad_timestamp", "bad_timestamp"]
+    assert [row["duration_us"] for row in rows[4:6]] == [31_622_400_000_000, None]
+    assert log.flags == {"bad_optional": 1}

@@ -109,6 +109,66 @@ def test_the_same_bytes_under_two_names(tree: Tree) -> None:
     assert [source.repeats for source in expand(["."], SUFFIXES)] == [None, "a.csv", None, "a.csv", None]
 
 
+def test_the_same_bytes_in_two_partitions_are_other_rows(tree: Tree) -> None:
+    root = tree("t/region=a/1.csv")
+    for place in ("region=a/2.csv", "region=b/1.csv", "region=b/2.csv", "3.csv"):
+        (root / "t" / place).parent.mkdir(exist_ok=True)
+        (root / "t" / place).write_text("t/region=a/1.csv")
+    assert [(source.name, source.repeats) for source in expand(["t"], SUFFIXES)] == [
+        ("t/3.csv", None),
+        ("t/region=a/1.csv", None),
+        ("t/region=a/2.csv", "t/region=a/1.csv"),
+        ("t/region=b/1.csv", None),
+        ("t/region=b/2.csv", "t/region=b/1.csv"),
+    ]
+
+
+def test_results_of_ours_are_never_input(tree: Tree) -> None:
+    root = tree("d/a.csv", "d/report/all/tables/t.csv", "d/e/out/.kvcensus", "d/e/out/x.csv", "d/e/b.csv")
+    assert names("d") == ["d/a.csv", "d/e/b.csv", "d/report/all/tables/t.csv"]
+    (root / "d/report/.kvcensus").write_text("")
+    (root / "d/link").symlink_to(root / "d/report")
+    assert names("d") == names("*") == ["d/a.csv", "d/e/b.csv"]
+    assert names("d/*") == ["d/a.csv", "d/e/b.csv"]
+    with pytest.raises(InputError, match=r"d/report: the folder holds results of kvcensus"):
+        expand(["d/report"], SUFFIXES)
+    (root / "d/e/.kvcensus").mkdir()  # a folder of that name is no mark
+    assert names("d") == ["d/a.csv", "d/e/b.csv"]
+
+
+def test_names_in_messages_can_be_printed(tree: Tree) -> None:
+    tree("d/a\x1b[31m\n\u202e.csv", "d/b\\x1b.csv", "d/é 1.csv")
+    assert names("d") == [r"d/a\x1b[31m\n\u202e.csv", r"d/b\\x1b.csv", "d/é 1.csv"]
+
+
+def test_names_that_are_not_utf8(tree: Tree) -> None:
+    root = tree("a.csv")
+    for name in (b"b-\xff.csv", b"d-\xff/c.csv"):
+        path = root / os.fsdecode(name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+        for given in (str(path.relative_to(root)), "."):
+            with pytest.raises(InputError, match=r"[bd]-\\udcff.*the name is not UTF-8.*Rename") as caught:
+                expand([given], SUFFIXES)
+            str(caught.value).encode("ascii")
+        path.unlink()
+    assert names(".") == ["a.csv"]
+    with pytest.raises(InputError, match=r"\\ud800: cannot be looked up"):  # stands for no byte at all
+        expand(["\ud800"], SUFFIXES)
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "a\0b", "d/" * 3000])
+def test_names_that_cannot_be_looked_up(tree: Tree, name: str) -> None:
+    tree("a.csv")
+    with pytest.raises(InputError, match=r"cannot be looked up \(.*\)\. Check the name"):
+        expand([name], SUFFIXES)
+
+
+def test_a_pattern_of_any_length(tree: Tree) -> None:
+    tree("aaa.csv")
+    assert names("[a]" * 3 + "*" * 300 + ".csv") == ["aaa.csv"]
+
+
 @pytest.mark.parametrize(
     ("setup", "name", "message"),
     [
@@ -143,6 +203,20 @@ def test_what_is_no_file(tree: Tree) -> None:
     (root / "broken.csv").symlink_to("nowhere.csv")
     with pytest.raises(InputError, match=r"broken\.csv: the file cannot be read"):
         expand(["broken.csv"], SUFFIXES)
+
+
+def test_a_folder_that_may_not_be_entered(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree("closed/a.csv")
+    look = Path.stat
+
+    def stat(self: Path, **how: bool) -> os.stat_result:
+        if self.name == "a.csv":
+            raise PermissionError(13, "Permission denied")
+        return look(self, **how)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(InputError, match=r"closed/a\.csv: cannot be looked up \(Permission denied\)"):
+        expand(["closed/a.csv"], SUFFIXES)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
 import pyarrow as pa
 import pytest
@@ -37,13 +37,19 @@ def read(values: list[object], rule: TimestampRule = NOTHING, kind: pa.DataType 
         ("2025-12-31T18:30:00-05:30", NEW_YEAR),
         ("2025-12-31T18:30:00.5-0530", NEW_YEAR + 500_000),
         (" 2026-01-01T00:00:00Z ", NEW_YEAR),
-        ("1969-12-31T23:59:59.9999999Z", -1),
+        ("1969-12-31T23:59:59.9999999Z", None),
+        ("1970-01-01T00:00:00Z", 0),
+        ("1970-01-01T00:30:00+01:00", None),
+        ("1969-12-31T23:30:00-01:00", 1_800_000_000),
         ("2024-02-29T00:00:00Z", 1_709_164_800_000_000),
-        ("0001-01-01T00:00:00Z", -62_135_596_800_000_000),
-        ("9999-12-31T23:59:59.999999Z", 253_402_300_799_999_999),
+        ("2199-12-31T23:59:59.999999Z", 7_258_118_399_999_999),
+        ("2200-01-01T00:00:00Z", None),
+        ("2200-01-01T00:30:00+01:00", 7_258_116_600_000_000),
+        ("0001-01-01T00:00:00Z", None),
+        ("9999-12-31T23:59:59.999999Z", None),
     ],
 )
-def test_iso_text(text: str, expected: int) -> None:
+def test_iso_text(text: str, expected: int | None) -> None:
     assert read([text]) == [expected]
 
 
@@ -123,10 +129,13 @@ def test_a_text_with_an_offset_ignores_the_declared_zone() -> None:
         ("ms", 1_767_225_600_001, NEW_YEAR + 1_000),
         ("us", NEW_YEAR + 1, NEW_YEAR + 1),
         ("ns", NEW_YEAR * 1000 + 1999, NEW_YEAR + 1),
-        ("ns", -1, -1),
+        ("ns", 999, 0),
+        ("ns", -1, None),
         ("s", 2**62, None),
         ("s", -(2**63), None),
-        ("us", 2**63 - 1, 2**63 - 1),
+        ("us", 2**63 - 1, None),
+        ("us", 7_258_118_399_999_999, 7_258_118_399_999_999),
+        ("us", 7_258_118_400_000_000, None),
     ],
 )
 def test_integers_and_integral_text(unit: str, value: int, expected: int | None) -> None:
@@ -144,11 +153,15 @@ def test_fractions_are_exact() -> None:
         None,
         None,
         0,
-        -1,
+        None,
     ]
     assert read(
         ["1.5", "1767225600.1234569", "1.7672256e9", "1e999999999", ".5", "-0.0000001", "1.2.3"], rule
-    ) == [1_500_000, NEW_YEAR + 123_456, NEW_YEAR, None, 500_000, -1, None]
+    ) == [1_500_000, NEW_YEAR + 123_456, NEW_YEAR, None, 500_000, None, None]
+    # Numbers below zero, which a declared epoch makes possible, are cut towards the past as well.
+    early = TimestampRule(unit="s", epoch_us=NEW_YEAR)
+    assert read([-1e-7, -1.5], early) == read(["-0.0000001", "-1.5"], early) == [NEW_YEAR - 1, NEW_YEAR - 1_500_000]
+    assert read([-1], TimestampRule(unit="ns", epoch_us=NEW_YEAR)) == [NEW_YEAR - 1]
     assert to_microseconds(pa.array(["1767225600.123456"]).cast(pa.decimal128(20, 6)), rule).to_pylist() == [
         NEW_YEAR + 123_456
     ]
@@ -158,6 +171,11 @@ def test_epoch_is_added_and_does_not_wrap() -> None:
     rule = TimestampRule(unit="us", epoch_us=NEW_YEAR)
     assert read([0, 3, 2**63 - 1, None], rule) == [NEW_YEAR, NEW_YEAR + 3, None, None]
     assert read([-(2**63)], TimestampRule(unit="us", epoch_us=-1)) == [None]
+    assert read([-NEW_YEAR, -NEW_YEAR - 1], rule) == [0, None]
+    late = TimestampRule(unit="us", epoch_us=7_258_118_400_000_000)
+    assert read(["0", "-1", "x"], late) == [None, 7_258_118_399_999_999, None]
+    for far in (2**63 - 1, -(2**63)):
+        assert read([NEW_YEAR, 0], TimestampRule(unit="us", epoch_us=far)) == [None, None]
 
 
 def test_unsigned_numbers_do_not_wrap() -> None:
@@ -174,6 +192,28 @@ def test_native_timestamps(unit: str, count: int) -> None:
 
 def test_native_timestamps_too_large_are_null() -> None:
     assert to_microseconds(pa.array([2**62], pa.timestamp("s", "UTC")), TimestampRule()).to_pylist() == [None]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_native_timestamps_outside_the_years(unit: str) -> None:
+    per_s = {"s": 1, "ms": 1_000, "us": 10**6, "ns": 10**9}[unit]
+    column = pa.array([-1, 0, 7_258_118_400 * per_s - 1, 7_258_118_400 * per_s, None], pa.timestamp(unit, "UTC"))
+    last = (7_258_118_400 * per_s - 1) * 10**6 // per_s
+    assert to_microseconds(column, NOTHING).to_pylist() == [None, 0, last, None, None]
+    local = column.cast(pa.timestamp(unit))
+    assert to_microseconds(local, BERLIN).to_pylist()[:3] == [None, None, last - 3_600_000_000]
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.date64()])
+def test_dates_without_a_time_of_day(kind: pa.DataType) -> None:
+    column = pa.array([None, date(2026, 3, 1)], kind)
+    for form in (column, column.dictionary_encode(), pa.chunked_array([column])):
+        with pytest.raises(InputError, match=r"dates, such as 2026-03-01, .*without a time of day cannot be placed"):
+            to_microseconds(form, UTC)
+    assert to_microseconds(pa.array([2**30], pa.int32()).view(pa.date32())[:0], UTC).to_pylist() == []
+    with pytest.raises(InputError, match="without a time of day"):
+        to_microseconds(pa.array([2**31 - 1], pa.int32()).view(pa.date32()), UTC)
+    assert to_microseconds(pa.nulls(2, kind), UTC).to_pylist() == [None, None]
 
 
 def test_other_forms_of_columns() -> None:

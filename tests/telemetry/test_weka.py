@@ -255,3 +255,25 @@ def test_the_recorded_sessions() -> None:
                     "output": sum(row["output_tokens"] for row in chosen)} == recorded["totals"][part]
         assert len({row["session_id"] for row in mine}) == 1 + recorded["totals"]["subagent_count"]
         assert [row["cached_tokens"] for row in mine] == plain_cached(recorded["requests"], 64)
+
+
+def test_what_is_out_of_bounds(tmp_path: Path) -> None:
+    log = DefectLog()
+    rows = read(sources(tmp_path, session(
+        request(0, [2**63 - 1], **{"in": 8_589_934_591}), request(1, [], **{"in": 8_589_934_592}),
+        request(2, [], out=8_589_934_592), request(3, [2**63], api_time=31_622_400),
+        request(4, [], api_time=31_622_401))), log)
+    assert columns(rows, "context_tokens", "duration_us", "defect") == [
+        (8_589_934_591, 2_500_000, None), (None, None, "bad_tokens"), (None, None, "bad_tokens"),
+        (5, 31_622_400_000_000, None), (1, None, None)]
+    assert [None if keys is None else len(keys) for keys in (row["prefix_keys"] for row in rows)] == [1, None, None, None, 0]
+    assert log.flags == {"bad_optional": 2}  # block ids are any int64; the duration of 366 days and a second
+
+
+def test_the_year_2200_is_not_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("telemetry.adapters.weka.START_US", 7_258_118_399_000_000)  # a second before it
+    inputs = sources(tmp_path, session(request(0, [1]), request(1, [1])))
+    rows = read(inputs, arrivals=Arrivals(rate=1e6, seed=1))
+    assert columns(rows, "defect") == [(None,), ("bad_timestamp",)]
+    with pytest.raises(UsageError, match=r"go on after the year 2199\. Give a higher one"):
+        read(inputs, arrivals=Arrivals(rate=1e-6, seed=1))

@@ -1,0 +1,81 @@
+"""What a result says on itself: input, window, configuration, versions.
+
+Model names and the column names of an export are published with --names only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+from metrics.core.classes import DEFAULT_RULES
+from metrics.core.clock import iso
+from metrics.core.store import FORMAT_VERSION
+from metrics.core.trace import Trace
+from pipelines.options import Options
+from telemetry.adapter import Source
+
+__all__ = ["manifest"]
+
+_VERSIONED = ("duckdb", "numba", "numpy", "pyarrow", "matplotlib")
+
+
+def manifest(options: Options, trace: Trace, sources: Sequence[Source], digest: str, started: float) -> dict[str, Any]:
+    """The manifest of one window; `digest` is the SHA-256 of the input, `started` in seconds since 1970."""
+    zone, adapter = options.clock.zone, options.adapter
+    start, end = trace.window.start_us, trace.window.end_us
+    return {
+        "format_version": FORMAT_VERSION,
+        "kvcensus_version": metadata.version("kvcensus"),
+        "name": options.name,
+        "window": {
+            "name": trace.window.name, "tz": zone.key,
+            "start": iso(trace.profile.first_us if start is None else start, zone),
+            "end": iso(trace.profile.last_us if end is None else end, zone),
+        },
+        "input": {"format": adapter.name, "files": len(sources), "sha256": digest,
+                  "bytes": sum(source.path.stat().st_size for source in sources)},
+        "configuration": _configuration(options),
+        "versions": {name: metadata.version(name) for name in _VERSIONED},
+        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        "command": options.command,
+        "notes": [*adapter.notes, *_arrival_notes(options)],
+        "derived": dict(adapter.derived),
+    }
+
+
+def _configuration(options: Options) -> dict[str, Any]:
+    timestamp, plan = options.read.timestamp, options.plan
+    return {
+        "columns": dict(options.read.columns) if options.names else sorted(options.read.columns),
+        "timestamp": {"unit": timestamp.unit, "zone": timestamp.zone, "epoch_us": timestamp.epoch_us},
+        "context_excludes_cached": options.read.context_excludes_cached,
+        "whole_sessions": options.config.whole_sessions or options.adapter.whole_sessions,
+        "classes": _classes(options),
+        "geometry": {"name": options.geometry.name, "bytes_per_token": options.geometry.bytes_per_token,
+                     "source": options.geometry.source},
+        "replay": {"stream": plan.stream, "keys": list(plan.keys), "policies": list(plan.policies),
+                   "budgets": [budget.label for budget in plan.budgets], "release": plan.release},
+        "names": options.names, "strict": options.strict,
+    }
+
+
+def _classes(options: Options) -> object:
+    """The rules that give models their classes; of a user's own, without --names, only how many and a hash."""
+    rules = [[rule.substring, rule.conservative, rule.broad] for rule in options.config.rules]
+    if options.names or options.config.rules == DEFAULT_RULES:
+        return rules
+    return {"rules": len(rules), "sha256": hashlib.sha256(json.dumps(rules).encode()).hexdigest()}
+
+
+def _arrival_notes(options: Options) -> list[str]:
+    arrivals = options.read.arrivals
+    if arrivals is None:
+        return []
+    return [f"Arrivals are synthetic: sessions start as a Poisson process of {arrivals.rate:g} a second, seed "
+            f"{arrivals.seed}. How many sessions live at once, every ceiling and every replay depend on this rate; "
+            "within a session all times are as recorded."]

@@ -1,0 +1,147 @@
+"""The work folder: private, as it holds identifiers, and gone or locked when the run is over.
+
+A temporary one holds a lock file; one whose lock nobody holds is what a killed run left.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pipelines.locks import lock
+from pipelines.outdir import write_error
+from pipelines.streams import tell
+from telemetry.errors import UsageError
+
+__all__ = ["check_apart", "work_folder"]
+
+_PREFIX = "kvcensus-"
+_LOCK = ".kvcensus-scratch"
+_BELOW = "kvcensus-work"
+
+
+def check_apart(work: Path, out: Path) -> None:
+    """The work folder must not lie in what is published.
+
+    Raises
+    ------
+    UsageError
+        When it does, and when a path leads nowhere.
+    """
+    try:
+        inner, outer = work.resolve(), out.resolve()
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"--work {work} cannot be used: its path or that of --out leads in a circle or is too "
+                         "long. Name another folder.") from error
+    if inner == outer or outer in inner.parents:
+        raise UsageError(f"--work {work} lies inside --out {out}, but it holds identifiers. Choose another place.")
+
+
+@contextmanager
+def work_folder(path: Path | None, out: Path) -> Iterator[Path]:
+    """The user's private folder, kept, or a temporary one, removed."""
+    if path is None:
+        with _temporary() as folder:
+            yield folder
+        return
+    folder = _private(path)
+    check_apart(folder, out)
+    descriptor = _locked(folder)
+    if descriptor is None:
+        raise UsageError(f"another run uses --work {folder}. Wait for its end, or name another folder.")
+    try:
+        yield folder
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    place = Path(tempfile.gettempdir())
+    _sweep(place)
+    folder, descriptor = None, None
+    try:
+        try:
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            descriptor = _locked(folder)
+        except OSError as error:
+            raise write_error(place, error) from error
+        yield folder
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _sweep(place: Path) -> None:
+    """Remove the temporary folders of our own runs that were killed."""
+    with suppress(OSError):
+        for folder in place.glob(f"{_PREFIX}*"):
+            with suppress(OSError):
+                _remove_dead(folder)
+
+
+def _remove_dead(folder: Path) -> None:
+    about = folder.lstat()
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+        return
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        if lock(descriptor):
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(folder: Path) -> int | None:
+    """A descriptor that holds the folder's lock until it is closed, or None where another run has it.
+
+    A new lock file is locked before it gets its name, so that nobody finds it free.
+    """
+    path, new = folder / _LOCK, folder / f"{_LOCK}-{os.getpid()}"
+    try:
+        fresh = not path.exists()
+        descriptor = os.open(new if fresh else path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        if not lock(descriptor):
+            os.close(descriptor)
+            return None
+        if fresh:
+            new.rename(path)
+    except OSError as error:
+        raise write_error(folder, error) from error
+    return descriptor
+
+
+def _private(path: Path) -> Path:
+    """The folder itself where it is new or private, or else a private one in it: we change no mode of others."""
+    try:
+        path.mkdir(mode=0o700, parents=True)
+        return path
+    except FileExistsError:
+        if not path.is_dir():
+            raise UsageError(f"--work {path} is no folder. Name a folder.") from None
+    except OSError as error:
+        raise write_error(path, error) from error
+    if _is_private(path):
+        return path
+    below = path / _BELOW
+    try:
+        below.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise write_error(path, error) from error
+    if below.is_symlink() or not _is_private(below):
+        raise UsageError(f"--work {path}: others may enter {below}, which would hold identifiers. Name another "
+                         "folder.")
+    tell(f"others may enter --work {path}, so {below} is used.")
+    return below
+
+
+def _is_private(path: Path) -> bool:
+    about = path.stat()
+    return about.st_uid == os.geteuid() and not about.st_mode & 0o077
