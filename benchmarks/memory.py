@@ -22,8 +22,9 @@ def trace_of(calls: int) -> Path:
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         partial = path.with_suffix(".partial")
-        subprocess.run([sys.executable, str(Path(__file__).with_name("generate.py")), "--calls", str(calls), "--sessions",
-                        str(calls * 691 // 17_800), "--seed", "1", "--call-ids", "--out", str(partial)], check=True)
+        generate = str(Path(__file__).with_name("generate.py"))
+        subprocess.run([sys.executable, generate, "--calls", str(calls), "--sessions", str(calls * 691 // 17_800),
+                        "--seed", "1", "--call-ids", "--out", str(partial)], check=True)
         partial.rename(path)
     return path
 
@@ -32,7 +33,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description="peak memory at one and at ten times the input")
     parser.add_argument("--calls", type=int, default=2_000_000)
-    parser.add_argument("--memory-limit", default="600MB", help="of the engine; small enough that both inputs exceed it")
+    parser.add_argument("--memory-limit", default="600MB", help="of the engine; so small that both inputs exceed it")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     peaks = []

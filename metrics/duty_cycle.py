@@ -35,9 +35,10 @@ METRIC = Metric(
     numbers=(
         Number("ceiling.duty_cycle", "share", "time within first to last call in which some call of the session runs / "
                "time from first to last call"),
-        Number("ceiling.duty_cycle.coverage", "share", "resident time of these sessions / that of all sessions", "sessions: calls with a session id"),
-        Number("ceiling.duty_cycle.raw_ratio", "ratio", "sum of durations / time from first to last call; overlaps count "
-               "twice and the last call runs beyond the interval"),
+        Number("ceiling.duty_cycle.coverage", "share", "resident time of these sessions / that of all sessions",
+               "sessions: calls with a session id"),
+        Number("ceiling.duty_cycle.raw_ratio", "ratio", "sum of durations / time from first to last call; overlaps "
+               "count twice and the last call runs beyond the interval"),
     ),
     compute=compute,
 )

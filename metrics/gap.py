@@ -60,7 +60,8 @@ def _turn_gaps(trace: Trace, found: Findings, at: Mapping[int, Quantiles], binne
               why="gaps of no length have no share of time" if row["n"] else why)
     for group, name in ((INTER, "inter"), (INTRA, "intra")):
         of = at.get(group)
-        found.set(f"gap.{name}_p50_s", of["0.5"] / 1e6 if of else None, of.total if of else 0, why=f"no {name}-turn gap")
+        found.set(f"gap.{name}_p50_s", of["0.5"] / 1e6 if of else None, of.total if of else 0,
+                  why=f"no {name}-turn gap")
     return (_cdf("inter", [row for row in binned if row["part"] is True])
             + _cdf("intra", [row for row in binned if row["part"] is False]))
 

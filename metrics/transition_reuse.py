@@ -26,7 +26,8 @@ Row = dict[str, Any]
 MAX_DAYS = 100
 QUARTER_US = 15 * MINUTE_US  # days begin at a quarter of an hour in every zone
 _BY_QUARTER = """
-    select {quarter} as quarter, transition, count(*) as calls, count(r_ppb) as reported, cast(sum(r_ppb) as bigint) as reuse
+    select {quarter} as quarter, transition, count(*) as calls, count(r_ppb) as reported,
+           cast(sum(r_ppb) as bigint) as reuse
     from steps group by 1, 2"""
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from telemetry.errors import UsageError, shorten
+from telemetry.schema import TIME_FROM_US, TIME_TO_US
 
 __all__ = ["DAY_US", "HOUR_US", "MINUTE_US", "Clock", "Window", "find_zone", "iso", "parse_duration",
            "parse_window"]
@@ -15,6 +16,7 @@ __all__ = ["DAY_US", "HOUR_US", "MINUTE_US", "Clock", "Window", "find_zone", "is
 MINUTE_US = 60_000_000
 HOUR_US = 60 * MINUTE_US
 DAY_US = 24 * HOUR_US
+LONGEST_US = 3660 * DAY_US
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS_US = {"s": 1_000_000, "m": MINUTE_US, "h": HOUR_US, "d": DAY_US}
 
@@ -128,7 +130,10 @@ def parse_duration(text: str) -> int:
     match = re.fullmatch(r"([1-9][0-9]{0,8})([smhd])", text)
     if match is None:
         raise UsageError(f"{shorten(text)!r} is no duration. Write a whole number and s, m, h or d, such as 1d.")
-    return int(match[1]) * _UNITS_US[match[2]]
+    duration = int(match[1]) * _UNITS_US[match[2]]
+    if duration > LONGEST_US:
+        raise UsageError(f"the duration {shorten(text)!r} is longer than ten years.")
+    return duration
 
 
 def parse_window(text: str, zone: ZoneInfo) -> Window:
@@ -147,7 +152,10 @@ def _moment(text: str, zone: ZoneInfo) -> int:
         moment = datetime.fromisoformat(text.strip())
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=zone)
-        return to_us(moment.astimezone(UTC))
+        t_us = to_us(moment.astimezone(UTC))
     except (ValueError, OverflowError):
         raise UsageError(f"{shorten(text)!r} is no time. Write ISO-8601, such as 2026-01-01 or "
                          "2026-01-01T08:00:00Z.") from None
+    if not TIME_FROM_US <= t_us <= TIME_TO_US:
+        raise UsageError(f"the time {shorten(text)!r} lies outside 1970 to 2200.")
+    return t_us

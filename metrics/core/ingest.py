@@ -1,8 +1,8 @@
 """From an adapter's batches to one table of raw calls, with the duplicates found.
 
-`raw` has the columns of the canonical schema, numbers in place of names, and `pos`, which orders the input: source_rank and
-source_row in one integer. What is unusable stays in it, marked, so that the audit can account for
-every row.
+`raw` has the columns of the canonical schema, numbers in place of names, and `pos`, which orders the
+input: source_rank and source_row in one integer. What is unusable stays in it, marked, so that the
+audit can account for every row.
 """
 
 from __future__ import annotations

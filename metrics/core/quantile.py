@@ -80,8 +80,8 @@ def quantiles(engine: Engine, relation: str, value: str, probabilities: Sequence
     if not groups:
         return {}
     if everything is not None:
-        groups.append({"grp": everything, "total": sum(row["total"] for row in groups),
-                       "lowest": min(row["lowest"] for row in groups), "highest": max(row["highest"] for row in groups)})
+        fold = {"total": sum, "lowest": min, "highest": max}
+        groups.append({"grp": everything, **{name: act(row[name] for row in groups) for name, act in fold.items()}})
     if min(row["lowest"] for row in groups) < 0:
         raise ValueError(f"quantiles are of values >= 0, {value} is not")
     points = [Fraction(p) for p in probabilities]

@@ -1,9 +1,9 @@
 """The derived tables that every metric reads: `calls`, `steps`, `sessions`, of one window.
 
-`calls` is every used call. `loads` sums them up by model and place. `steps` is every sessioned call with its neighbours in the session: the
-only expensive pass, one sort by session and time. `sessions` is one row a session. All columns
-are integers: sessions are numbered before the sort, since sorting texts costs twice as much, and no
-identifier goes further.
+`calls` is every used call, and `loads` sums them up by model and place. `steps` is every sessioned
+call with its neighbours in the session: the only expensive pass, one sort by session and time.
+`sessions` is one row a session. All columns are integers: sessions are numbered before the sort, since
+sorting texts costs twice as much, and no identifier goes further.
 """
 
 from __future__ import annotations

@@ -152,11 +152,7 @@ CRASHES = {
 }
 
 
-_BY_THE_CLOCK = pytest.mark.xfail(strict=True, reason="metrics.core.clock: OverflowError, exit 1")
-
-
-@pytest.mark.parametrize("case", [pytest.param(case, marks=_BY_THE_CLOCK if case.startswith(("window", "split")) else ())
-                                  for case in CRASHES])
+@pytest.mark.parametrize("case", CRASHES)
 def test_never_our_fault(cli: Any, case: str) -> None:
     ran = cli(cli.file(), *CRASHES[case], light=True)
     assert ran.rc in (0, 2)

@@ -15,12 +15,10 @@ from telemetry.adapter import TimestampRule
 from telemetry.readers_decimal import scaled
 from telemetry.times import to_microseconds
 
-#: The years that a call can be in.
-YEARS = range(7_258_118_400_000_000)
-
 
 def within(micro: int | None) -> int | None:
-    return micro if micro in YEARS else None
+    """A moment of the years that a call can be in."""
+    return micro if micro is not None and 0 <= micro < 7_258_118_400_000_000 else None
 
 
 def read(values: list[object], rule: TimestampRule) -> list[int | None]:
