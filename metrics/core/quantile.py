@@ -80,8 +80,8 @@ def quantiles(engine: Engine, relation: str, value: str, probabilities: Sequence
     if not groups:
         return {}
     if everything is not None:
-        fold = {"total": sum, "lowest": min, "highest": max}
-        groups.append({"grp": everything, **{name: act(row[name] for row in groups) for name, act in fold.items()}})
+        totals, lowest, highest = ([row[name] for row in groups] for name in ("total", "lowest", "highest"))
+        groups.append({"grp": everything, "total": sum(totals), "lowest": min(lowest), "highest": max(highest)})
     if min(row["lowest"] for row in groups) < 0:
         raise ValueError(f"quantiles are of values >= 0, {value} is not")
     points = [Fraction(p) for p in probabilities]

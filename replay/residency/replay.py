@@ -101,7 +101,11 @@ def replay(stream: Stream, policies: Sequence[str], budgets: Sequence[Budget], r
     with ThreadPoolExecutor(threads) as pool:
         runs = [pool.submit(policy.kernel, stream, units, release_last, no_log())
                 for policy, _, units in work]
-        outcomes = [run.result() for run in runs]
+        try:
+            outcomes = [run.result() for run in runs]
+        except BaseException:  # a stop, too: what is queued must not run on
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     total = stream.total_tokens
     return [_cell(stream, policy.name, budget, units, outcome, total_tokens=total, kstar=kstar, beta=beta)
             for (policy, budget, units), outcome in zip(work, outcomes, strict=True)]
