@@ -5,7 +5,8 @@
     python benchmarks/bench.py --trace my.parquet    a file of your own, in the canonical columns
 
 Every run is a process of its own. The baseline is `baseline.sql`: it only sorts by session and time and
-writes the lags into a table. Baseline and job alternate, and the ratio is of the medians.
+writes the lags into a table, in memory or in a database file. Baselines and job alternate, and the ratios
+are of the medians.
 """
 
 from __future__ import annotations
@@ -117,25 +118,30 @@ def main() -> None:
     options = ["--trace", str(trace), "--threads", str(args.threads), "--memory-limit", args.memory_limit]
     with tempfile.TemporaryDirectory(prefix="kvcensus-numba-") as cache:
         cold = in_child([*options, "--child", "job"], {"NUMBA_CACHE_DIR": cache})
-    yardsticks, jobs = [], []
+    yardsticks: dict[str, list[dict[str, Any]]] = {"table in memory": [], "table in a file": []}
+    jobs = []
     for _ in range(args.runs):
-        yardsticks.append(baseline.measure(trace, args.threads, args.memory_limit, in_memory=True))
+        for name, runs in yardsticks.items():
+            runs.append(baseline.measure(trace, args.threads, args.memory_limit, in_memory="memory" in name))
         jobs.append(in_child([*options, "--child", "job"]))
     show(trace, yardsticks, jobs, cold)
     rates = in_child(["--calls", str(args.calls), "--child", "kernels"])
     print("kernels, one core, M calls/s: " + ", ".join(f"{name} {rate}" for name, rate in rates.items()))
 
 
-def show(trace: Path, yardsticks: list[dict[str, Any]], jobs: list[dict[str, Any]], cold: dict[str, Any]) -> None:
-    """Both sides, the ratio and the stages, in words."""
-    base, whole = (statistics.median(run["seconds"] for run in runs) for runs in (yardsticks, jobs))
-    print(f"trace: {trace.name}, {trace.stat().st_size / 1e6:,.0f} MB, {yardsticks[0]['rows']:,} calls")
-    for name, runs in (("baseline", yardsticks), ("job, warm", jobs)):
+def show(trace: Path, yardsticks: dict[str, list[dict[str, Any]]], jobs: list[dict[str, Any]],
+         cold: dict[str, Any]) -> None:
+    """Both sides, the ratios and the stages, in words."""
+    rows = next(iter(yardsticks.values()))[0]["rows"]
+    print(f"trace: {trace.name}, {trace.stat().st_size / 1e6:,.0f} MB, {rows:,} calls")
+    for name, runs in (*((f"baseline, {name}", runs) for name, runs in yardsticks.items()), ("job, warm", jobs)):
         print(f"{name}: {', '.join(str(run['seconds']) for run in runs)} s; "
               f"cpu {', '.join(str(run['cpu_s']) for run in runs)} s; "
               f"peak {max(run['peak_rss_gb'] for run in runs):.2f} GB")
-    print(f"ratio of medians: {whole / base:.2f} (cpu "
-          f"{statistics.median(r['cpu_s'] for r in jobs) / statistics.median(r['cpu_s'] for r in yardsticks):.2f})")
+    for name, runs in yardsticks.items():
+        wall, cpu = (statistics.median(run[what] for run in jobs) / statistics.median(run[what] for run in runs)
+                     for what in ("seconds", "cpu_s"))
+        print(f"ratio of medians to the baseline with its {name}: {wall:.2f} (cpu {cpu:.2f})")
     print(f"stages of the last warm run: {jobs[-1]['stages']}")
     print(f"cold start (no compiled kernels): {cold['seconds']} s, of it replays {cold['stages']['replays']} s")
     print(f"report: {jobs[-1]['report_mb']} MB")

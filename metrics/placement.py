@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from metrics.core.engine import scratch
 from metrics.core.metric import Findings, Metric, Number, ratio
+from metrics.core.steps import SAME_DEPLOYMENT
 from metrics.core.trace import Trace
 
+# Where a session has been with each model. A call on the same deployment as its predecessor, to the
+# same model, adds nothing to that.
 _VISITS = """
-    select session, model_no, region_no, place_no, count(*) as calls from steps
-    group by session, model_no, region_no, place_no"""
-_BY_MODEL = """
-    select session, model_no, cast(sum(calls) as bigint) as calls,
-           cast(sum(case when region_no is not null then calls else 0 end) as bigint) as regions_known,
-           min(region_no) as region_low, max(region_no) as region_high,
-           cast(sum(case when place_no is not null then calls else 0 end) as bigint) as places_known,
-           min(place_no) as place_low, max(place_no) as place_high
-    from visits group by session, model_no"""
+    select distinct session, model_no, region_no, place_no from steps where transition <> {same}"""
 _STAYS = """
-    select by_model.session as session,
-           min(case when regions_known = by_model.calls then 1 else 0 end) as region_known,
-           min(case when region_low = region_high then 1 else 0 end) as one_region,
-           min(case when places_known = by_model.calls then 1 else 0 end) as place_known,
-           min(case when place_low = place_high then 1 else 0 end) as one_place
-    from ({by_model}) as by_model group by by_model.session"""
+    select session, min(region_known) as region_known, min(one_region) as one_region,
+           min(place_known) as place_known, min(one_place) as one_place
+    from (
+        select session, model_no,
+               min(case when region_no is null then 0 else 1 end) as region_known,
+               case when min(region_no) = max(region_no) then 1 else 0 end as one_region,
+               min(case when place_no is null then 0 else 1 end) as place_known,
+               case when min(place_no) = max(place_no) then 1 else 0 end as one_place
+        from visits group by session, model_no
+    ) as by_model group by session"""
 _SUBSETS = {
     "sr": ("region", "region_known = 1", "one_region = 1"),
     "sd": ("deployment", "place_known = 1", "one_place = 1"),
@@ -33,8 +32,8 @@ _DISTINCT = """
 
 
 def compute(trace: Trace, found: Findings) -> None:
-    with scratch(trace.engine, "visits", _VISITS):
-        with scratch(trace.engine, "stays", _STAYS.format(by_model=_BY_MODEL)):
+    with scratch(trace.engine, "visits", _VISITS.format(same=SAME_DEPLOYMENT)):
+        with scratch(trace.engine, "stays", _STAYS):
             for name, (need, known, stays) in _SUBSETS.items():
                 _subset(trace, found, name, need, known, stays)
         for column, need, key in (("place_no", "deployment", "deployments"), ("region_no", "region", "regions")):

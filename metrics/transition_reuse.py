@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from metrics.core.clock import MINUTE_US
 from metrics.core.metric import Column, Findings, Metric, Number, TableSpec, ratio
-from metrics.core.steps import TRANSITIONS
+from metrics.core.steps import SAME_DEPLOYMENT, TRANSITIONS
 from metrics.core.trace import Trace
 
 REUSE = TableSpec("transition_reuse", "one kind of transition, over the window or on one day", (
@@ -64,16 +64,15 @@ def _sums(rows: Iterable[Row]) -> Counter[tuple[int, str]]:
 def _days(trace: Trace, groups: list[Row], offset: int) -> list[Row]:
     """The same by day for calls that stay; at most `MAX_DAYS` days, the first."""
     edges = trace.settings.clock.day_edges(trace.profile.first_us, trace.profile.last_us)[:MAX_DAYS]
-    stay = next(code for code, name in TRANSITIONS.items() if name == "same_deployment")
     table: list[Row] = []
     for day, start, end in edges:
         inside = [row for row in groups if start <= row["quarter"] * QUARTER_US - offset < end]
         total = sum(row["calls"] for row in inside)
         sums = _sums(inside)
-        if sums[stay, "calls"]:
-            table.append({"transition": "same_deployment", "day": day, "calls": sums[stay, "calls"],
-                          "share": ratio(sums[stay, "calls"], total),
-                          "mean_reuse": ratio(sums[stay, "reuse"], sums[stay, "reported"] * 10**9)})
+        if sums[SAME_DEPLOYMENT, "calls"]:
+            table.append({"transition": "same_deployment", "day": day, "calls": sums[SAME_DEPLOYMENT, "calls"],
+                          "share": ratio(sums[SAME_DEPLOYMENT, "calls"], total),
+                          "mean_reuse": ratio(sums[SAME_DEPLOYMENT, "reuse"], sums[SAME_DEPLOYMENT, "reported"] * 10**9)})
     return table
 
 

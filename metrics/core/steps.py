@@ -12,7 +12,7 @@ from metrics.core.clock import Window
 from metrics.core.engine import Engine
 from metrics.core.names import NUMBER_LIMIT
 
-__all__ = ["TRANSITION", "TRANSITIONS", "derive_calls", "derive_steps"]
+__all__ = ["SAME_DEPLOYMENT", "TRANSITION", "TRANSITIONS", "derive_calls", "derive_steps"]
 
 #: Codes of `steps.transition`, in order of precedence (DEFINITIONS 2, transition_reuse).
 TRANSITIONS = {
@@ -24,6 +24,7 @@ TRANSITIONS = {
     5: "cross_region",
     6: "unknown",
 }
+SAME_DEPLOYMENT = 3
 
 # A deployment is known by its region and its name. Where a whole input names no region, the name alone
 # is the identity, as in a fleet of one region; the region stays unknown.
