@@ -69,10 +69,10 @@ def _days(trace: Trace, groups: list[Row], offset: int) -> list[Row]:
         inside = [row for row in groups if start <= row["quarter"] * QUARTER_US - offset < end]
         total = sum(row["calls"] for row in inside)
         sums = _sums(inside)
-        if sums[SAME_DEPLOYMENT, "calls"]:
-            table.append({"transition": "same_deployment", "day": day, "calls": sums[SAME_DEPLOYMENT, "calls"],
-                          "share": ratio(sums[SAME_DEPLOYMENT, "calls"], total),
-                          "mean_reuse": ratio(sums[SAME_DEPLOYMENT, "reuse"], sums[SAME_DEPLOYMENT, "reported"] * 10**9)})
+        calls, reported, reuse = (sums[SAME_DEPLOYMENT, what] for what in ("calls", "reported", "reuse"))
+        if calls:
+            table.append({"transition": "same_deployment", "day": day, "calls": calls, "share": ratio(calls, total),
+                          "mean_reuse": ratio(reuse, reported * 10**9)})
     return table
 
 
