@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from figures import axes, names, style
 from figures.sentence import Sentence, clause, say
-from figures.source import ResultsLike, rows, value_of
+from figures.source import ResultsLike, known, rows, value_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value
 
@@ -97,9 +97,9 @@ def _headline(results: ResultsLike) -> Sentence:
         if lost <= -0.05
         else "Reuse does not depend on the deployment"
     )
-    return say(
-        results, f"{start}: {{{_SAME}}} on the same deployment, {{{_CROSS}}} on another one of the region."
-    )
+    # Where no region is named, a deployment is known by its name alone.
+    where = "another one of the region" if known(results, "transition.cross_region.share") else "another one"
+    return say(results, f"{start}: {{{_SAME}}} on the same deployment, {{{_CROSS}}} on {where}.")
 
 
 def _detail(results: ResultsLike) -> Sentence:
@@ -145,7 +145,8 @@ FIGURE = FigureSpec(
     headline=_headline,
     detail=_detail,
     definition="Each call is put in the first group that fits: first of its session, model unknown, another "
-    "model than the call before, same deployment, another deployment of the same region, another "
+    "model than the call before, same deployment, another deployment of the same region (of the fleet, where "
+    "no region is named), another "
     "region, place unknown.",
     population="calls with a session id",
     wording="“Stays behind” is a loss of twenty points or more, “does not depend” is under five either way.",

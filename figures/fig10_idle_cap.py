@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from figures import axes, style
-from figures.sentence import Sentence, clause, say
+from figures.sentence import Sentence, say
 from figures.source import ResultsLike, Row, known, rows, value_of
 from figures.spec import FigureSpec, Panel
 from figures.units import short_bytes
@@ -108,17 +108,20 @@ def _headline(results: ResultsLike) -> Sentence:
         " instead of {idle_cap.inf.ceiling_bytes}" if known(results, "idle_cap.inf.ceiling_bytes") else ""
     )
     times = ", {idle_cap.1h.reduction} less" if factor >= 1.2 else ""
+    cost = (
+        ", against {idle_cap.inf.reconstruction} without a cap"
+        if known(results, "idle_cap.inf.reconstruction")
+        else ""
+    )
     return say(
         results,
         f"An idle cap of one hour {word}: the peak is {{idle_cap.1h.ceiling_bytes}}{before}"
-        f"{times}, and {{idle_cap.1h.reconstruction}} of the calls rebuild their context.",
+        f"{times}, and {{idle_cap.1h.reconstruction}} of the calls rebuild their context{cost}.",
     )
 
 
 def _detail(results: ResultsLike) -> Sentence:
-    found = clause(
-        results, "Without a cap {idle_cap.inf.reconstruction} of the calls do, for first touches alone."
-    )
+    found = Sentence()
     one, fifteen = (value_of(results, f"idle_cap.{theta}.reconstruction") for theta in ("1m", "15m"))
     if one is None or fifteen is None:
         return found

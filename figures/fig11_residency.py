@@ -7,7 +7,7 @@ from functools import partial
 from matplotlib.axes import Axes
 
 from figures import axes, style
-from figures.sentence import Quote, Sentence, lacking, say
+from figures.sentence import Quote, Sentence, Value, lacking, say
 from figures.source import ResultsLike, Row, known, rows, value_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value, short_bytes
@@ -20,6 +20,7 @@ _OBJECTS = {
     "session+deployment": "one a session and deployment",
 }
 MOST_PANELS, MOST_POLICIES = 6, 6
+FEW_CALLS = 100
 
 
 def _cell(row: Row) -> tuple[str, str, str]:
@@ -145,25 +146,36 @@ def _story(results: ResultsLike, base: str, where: str) -> Sentence:
         )
     lru = f"{base}.lru.b{budget}"
     others = {
-        f"{base}.fnu.b{budget}": "knowing the future",
-        f"{base}.mrr.b{budget}": "keeping compressed copies",
+        f"{base}.fnu.b{budget}": "FNU, which knows the future,",
+        f"{base}.mrr.b{budget}": "MRR, which keeps compressed copies,",
     }
     others = {key: words for key, words in others.items() if known(results, key)}
-    rates = f"LRU rebuilds {{{lru}}} of the calls {where}"
+    calls = f"{{{base}.calls|call}}" if known(results, f"{base}.calls") else "calls"
+    rates = f"LRU rebuilds {{{lru}}} of the {calls} {where}"
     rates += "".join(f", {words} {{{key}}}" for key, words in others.items())
-    size: str | Quote = "a tenth of the peak memory"
-    if budget != "10":
-        share = budget.replace(".", "", 1).isdigit()
-        size = Quote(lru, f"{budget}% of the peak memory" if share else f"{budget} of memory")
-    head = f"{_verdict(results, lru, floor, list(others))}: with "
+    head = f"{_verdict(results, base, lru, list(others))}: with "
     tail = say(results, f", {rates}; no policy can avoid {{{floor}}}.")
-    return Sentence((head, size, *tail.parts))
+    return Sentence((head, *_size(results, base, budget), *tail.parts))
 
 
-def _verdict(results: ResultsLike, lru: str, floor: str, others: list[str]) -> str:
+def _size(results: ResultsLike, base: str, budget: str) -> tuple[str | Value | Quote, ...]:
+    """The budget in words: a share of K*, with K* itself, or an amount."""
+    lru = f"{base}.lru.b{budget}"
+    if not budget.replace(".", "", 1).isdigit():
+        return (Quote(lru, f"{budget} of memory"),)
+    share: str | Quote = "a tenth" if budget == "10" else Quote(lru, f"{budget}%")
+    if not known(results, f"{base}.kstar_bytes"):
+        return (share, " of the memory that would hold all of them")
+    return (share, *say(results, f" of the {{{base}.kstar_bytes}} that would hold all of them").parts)
+
+
+def _verdict(results: ResultsLike, base: str, lru: str, others: list[str]) -> str:
     """Whether it is policy, memory or neither that keeps calls from finding their KV."""
     rate = value_of(results, lru)
-    if rate - value_of(results, floor) < 0.05:
+    calls = value_of(results, f"{base}.calls")
+    if calls is not None and calls < FEW_CALLS:
+        return "These are few calls to judge policies by"
+    if rate - value_of(results, f"{base}.floor") < 0.05:
         return "A better policy helps little here"
     if not others:
         return "Memory is short"

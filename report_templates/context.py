@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from figures.sentence import Sentence, anchor, clause
+from figures.sentence import Sentence, anchor, clause, text
 from figures.source import NumberLike, ResultsLike
 from figures.units import clean, format_value
 
@@ -76,10 +76,17 @@ def glance(results: ResultsLike) -> Sentence:
         or clause(results, "The window holds {trace.calls|call} in {trace.sessions|session}.")
         or clause(results, "The window holds {trace.calls|call}.")
     )
-    return found + clause(
+    return found + _cuts(results)
+
+
+def _cuts(results: ResultsLike) -> Sentence:
+    """How many sessions the window's edges cut, where the log can tell."""
+    cuts = [results.numbers.get(f"trace.sessions_cut_{side}") for side in ("left", "right")]
+    if any(number is not None and number.lo != number.hi for number in cuts):
+        return text("The log ends with the window, so it cannot tell how many sessions the edges cut.")
+    return clause(
         results,
-        "Its edges may cut {trace.sessions_cut_left|session} at the start and "
-        "{trace.sessions_cut_right} at the end.",
+        "Its edges cut {trace.sessions_cut_left|session} at the start and {trace.sessions_cut_right} at the end.",
     )
 
 

@@ -48,13 +48,13 @@ def test_the_first_command_and_the_python_example_run(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
     command = [sys.executable, "-m", "pipelines.cli", *shlex.split(COMMANDS[0])[1:]]
     done = subprocess.run(command, cwd=tmp_path, check=True, text=True, capture_output=True, timeout=300)
-    assert done.stdout.splitlines()[-1] == f"report: {Path('out/all/report.html')}"
+    assert done.stdout.splitlines()[-1] == f"report: {Path('report/all/report.html')}"
     code = subprocess.run([sys.executable, "-c", blocks("python")[0]], cwd=tmp_path, check=True, text=True,
                           capture_output=True, timeout=120)
-    number = Results.open(tmp_path / "out/all").numbers["depth.p50"]
+    number = Results.open(tmp_path / "report/all").numbers["depth.p50"]
     assert code.stdout.splitlines()[0] == f"{number.value} {number.method}"
     for name in ("report.html", "numbers.json", "audit.json", "manifest.json"):
-        assert (tmp_path / "out/all" / name).is_file()
+        assert (tmp_path / "report/all" / name).is_file()
 
 
 @pytest.mark.parametrize("target", ["report", "test"])
