@@ -54,11 +54,12 @@ class Audit:
 
 # Rows that are equal in every column tie in time and session, so only ties need a second look.
 _TIED = """
-    select usable.* from usable
-    join session_numbers on usable.session_id = session_numbers.session_id
+    select tied.* from (
+        select * from usable where call_id is null and t_us in (select t_us from steps where gap_us = 0)
+    ) as tied
+    join session_numbers on tied.session_id = session_numbers.session_id
     join (select session, t_us from steps where gap_us = 0 group by session, t_us) as ties
-    on session_numbers.session = ties.session and usable.t_us = ties.t_us
-    where call_id is null"""
+    on session_numbers.session = ties.session and tied.t_us = ties.t_us"""
 
 
 def audit(trace: Trace, ingested: Ingested, log: DefectLog, files: int) -> Audit:
