@@ -15,10 +15,10 @@ from pathlib import Path
 from pipelines.locks import lock
 from pipelines.moves import Moves
 from telemetry.errors import InputError, UsageError
+from telemetry.sources import OUTPUT_MARKER
 
 __all__ = ["OutputFolder", "ResultSet", "write_error"]
 
-_MARKER = ".kvcensus"
 _INDEX = "index.html"
 _ADVICE = "Name a folder that is new, empty, or an earlier --out."
 
@@ -74,7 +74,7 @@ class OutputFolder:
         try:
             if path.exists() and not path.is_dir():
                 raise UsageError(f"--out {path} is a file. {_ADVICE}")
-            if path.is_dir() and any(path.iterdir()) and not (path / _MARKER).is_file():
+            if path.is_dir() and any(path.iterdir()) and not (path / OUTPUT_MARKER).is_file():
                 raise UsageError(f"--out {path} holds files that kvcensus did not write. {_ADVICE}")
         except OSError as error:
             raise UsageError(f"--out {path} cannot be used: {error.strerror or error}. {_ADVICE}") from error
@@ -111,7 +111,7 @@ class OutputFolder:
 
     def _claim(self, flags: int) -> None:
         """Lock the marker file."""
-        marker = self.path / _MARKER
+        marker = self.path / OUTPUT_MARKER
         if self._lock is not None:
             return
         try:

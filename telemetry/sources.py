@@ -16,11 +16,11 @@ from urllib.parse import unquote
 from telemetry.adapter import Source
 from telemetry.errors import InputError, escaped, shorten
 
-__all__ = ["content_hash", "expand"]
+__all__ = ["OUTPUT_MARKER", "content_hash", "expand"]
 
 _BLOCK: Final = 1 << 20
 #: A folder that holds a file of this name holds results of ours, which are never input.
-_OURS: Final = ".kvcensus"
+OUTPUT_MARKER: Final = ".kvcensus"
 #: What Hive writes in place of a null.
 _NO_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
@@ -159,7 +159,7 @@ def _walk(root: Path, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
 
 def _is_ours(folder: Path) -> bool:
     """Whether a folder holds results of kvcensus."""
-    return os.path.isfile(folder / _OURS)
+    return os.path.isfile(folder / OUTPUT_MARKER)
 
 
 def _unlistable(error: OSError) -> None:
