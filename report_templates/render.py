@@ -154,10 +154,11 @@ def render_index(title: str, windows: Sequence[tuple[str, str, ResultsLike]]) ->
     )
 
 
-def _cell(results: ResultsLike, key: str) -> Value | None:
-    """The number of `key` as it would stand in a sentence; a replay of the window where no hour was."""
-    sentence = clause(results, f"{{{key}}}") or clause(
-        results, f"{{{key.replace('busiest-hour', 'window')}}}"
-    )
-    found = [part for part in sentence.parts if isinstance(part, Value)]
-    return found[0] if found else None
+def _cell(results: ResultsLike, key: str) -> Value | str:
+    """The number of `key` as it would stand in a sentence, a replay of the window where no hour was; else words."""
+    keys = (key, key.replace("busiest-hour", "window"))
+    for name in keys:
+        for part in clause(results, f"{{{name}}}").parts:
+            if isinstance(part, Value):
+                return part
+    return "not known" if any(name in results.numbers for name in keys) else "not asked for"
