@@ -1,6 +1,6 @@
 """Does memory grow with the input? Peak memory of the whole job at one and at ten times the calls.
 
-    python benchmarks/memory.py [--calls 2000000] [--memory-limit 600MB]
+    python benchmarks/memory.py [--calls 2000000] [--memory-limit 450MB]
 
 Both traces carry call ids, one in a hundred of them twice, so that de-duplication has work to do. What
 exceeds the engine's limit is spilled to disk. Prints both peaks and their ratio.
@@ -33,7 +33,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description="peak memory at one and at ten times the input")
     parser.add_argument("--calls", type=int, default=2_000_000)
-    parser.add_argument("--memory-limit", default="600MB", help="of the engine; so small that both inputs exceed it")
+    parser.add_argument("--memory-limit", default="450MB", help="of the engine; so small that both inputs exceed it")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     peaks = []
