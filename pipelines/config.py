@@ -33,12 +33,10 @@ from metrics.core.classes import CLASSES, DEFAULT_RULES, ClassRule
 from metrics.core.clock import find_zone, to_us
 from telemetry.adapter import TimestampRule
 from telemetry.errors import UsageError, quoted, shorten
+from telemetry.readers_chunk import EXPORT_COLUMNS
 
 __all__ = ["Config", "load_config"]
 
-COLUMNS = ("session_id", "timestamp", "context_tokens", "cached_tokens", "output_tokens", "model", "turn_id",
-           "user_initiated", "region", "deployment", "duration_ms", "parent_session_id", "call_id", "status",
-           "hash_ids", "block_size")
 _NAMED = tuple(name for name in CLASSES if name != "unknown")
 
 
@@ -83,7 +81,7 @@ class _Reader:
     def config(self, content: Mapping[str, Any]) -> Config:
         self._known("", content, ("columns", "timestamp", "source", "classes"))
         columns = self._table(content, "columns")
-        self._known("columns.", columns, COLUMNS)
+        self._known("columns.", columns, EXPORT_COLUMNS)
         for name in columns:
             self._text("columns", columns, name)
         source = self._table(content, "source")
