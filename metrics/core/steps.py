@@ -56,20 +56,21 @@ _LOADS = """
         from calls group by model_no, region_no, deployment_no, session_id is not null
     ) as sums"""
 
-#: SQL for the deployment and the region of a seat; null where unknown.
-PLACE = f"case when (seat & {NUMBER_LIMIT - 1}) > 0 then seat end"
-REGION = f"case when seat >= {NUMBER_LIMIT} then seat - (seat & {NUMBER_LIMIT - 1}) end"
+_DEPLOYMENT, _PREVIOUS_DEPLOYMENT = (f"({seat} & {NUMBER_LIMIT - 1})" for seat in ("seat", "previous_seat"))
 
-#: SQL for the code of the move from a call's predecessor (the `previous_*` columns) to the call. That
-#: regions differ shows above the lower part of the seats.
+#: SQL for the place (region and deployment) and the region of a seat; null where unknown.
+PLACE = f"case when {_DEPLOYMENT} > 0 then seat end"
+REGION = f"case when seat >= {NUMBER_LIMIT} then seat - {_DEPLOYMENT} end"
+
+#: SQL for the code of the move from a call's predecessor (the `previous_*` columns) to the call.
 TRANSITION = f"""cast(case
                when previous_us is null then 0
                when model_no = 0 or previous_model_no = 0 then 1
                when model_no <> previous_model_no then 2
-               when seat = previous_seat and (seat & {NUMBER_LIMIT - 1}) > 0 then 3
+               when seat = previous_seat and {_DEPLOYMENT} > 0 then 3
                when seat >= {NUMBER_LIMIT} and previous_seat >= {NUMBER_LIMIT}
-                    and seat - (seat & {NUMBER_LIMIT - 1}) <> previous_seat - (previous_seat & {NUMBER_LIMIT - 1}) then 5
-               when (seat & {NUMBER_LIMIT - 1}) > 0 and (previous_seat & {NUMBER_LIMIT - 1}) > 0 then 4
+                    and seat - {_DEPLOYMENT} <> previous_seat - {_PREVIOUS_DEPLOYMENT} then 5
+               when {_DEPLOYMENT} > 0 and {_PREVIOUS_DEPLOYMENT} > 0 then 4
                else 6 end as smallint)"""
 
 # A call opens a turn iff user_initiated says so, else iff its turn id is new in its session.

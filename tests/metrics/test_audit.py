@@ -116,7 +116,7 @@ def test_what_is_known_to_be_in_order(census: Census) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 6])
 def test_order_is_seen_across_batches(census: Census, size: int) -> None:
-    ordered, not_ordered = table_of(call("a", at) for at in (0, 1, 3, 3)), table_of(call("a", at) for at in (0, 3, 1, 4))
+    ordered, not_ordered = (table_of(call("a", at) for at in times) for times in ((0, 1, 3, 3), (0, 3, 1, 4)))
     assert ingest(census.engine, ordered.to_batches(size), DEFAULT_RULES).in_order
     assert not ingest(census.engine, not_ordered.to_batches(size), DEFAULT_RULES).in_order
 
