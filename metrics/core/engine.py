@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-__all__ = ["Dialect", "Engine", "rows_as_values", "scratch"]
+__all__ = ["Dialect", "Engine", "inline", "scratch"]
 
 
 class Dialect(Protocol):
@@ -58,6 +58,9 @@ class Engine(Protocol):
         Raises whatever the generator raises, unchanged.
         """
 
+    def put(self, name: str, table: pa.Table) -> None:
+        """Make a small table of what is in memory."""
+
     def create(self, name: str, query: str) -> None:
         """Materialise a query as a table; an older table of that name is replaced."""
 
@@ -93,6 +96,11 @@ def scratch(engine: Engine, name: str, query: str) -> Iterator[str]:
         engine.drop(name)
 
 
-def rows_as_values(rows: Iterable[tuple[int, ...]]) -> str:
-    """Rows of integers as the body of a SQL VALUES clause."""
-    return ", ".join(f"({', '.join(str(int(value)) for value in row)})" for row in rows)
+@contextmanager
+def inline(engine: Engine, name: str, **columns: Iterable[int]) -> Iterator[str]:
+    """A small table of integers for the length of a block."""
+    engine.put(name, pa.table({key: pa.array(values, pa.int64()) for key, values in columns.items()}))
+    try:
+        yield name
+    finally:
+        engine.drop(name)

@@ -67,19 +67,19 @@ class Names:
         """
         models: list[tuple[str | None, int, int]] = [(None, 0, 0), *self._ranked(engine, "model")]
         classes = [classify(name, rules) for name, _, _ in models]
-        _load(engine, "models", {
+        engine.put("models", pa.table({
             "model_no": pa.array([number for _, number, _ in models], pa.int32()),
             "rank": pa.array([rank for _, _, rank in models], pa.int32()),
             "model": pa.array([name for name, _, _ in models], pa.string()),
             "conservative": pa.array([row["conservative"] for row in classes], pa.string()),
             "broad": pa.array([row["broad"] for row in classes], pa.string()),
-        })
+        }))
         for name in ("region", "deployment"):
             ranked = self._ranked(engine, name)
-            _load(engine, f"{name}s", {
+            engine.put(f"{name}s", pa.table({
                 f"{name}_no": pa.array([number for _, number, _ in ranked], pa.int32()),
                 name: pa.array([text for text, _, _ in ranked], pa.string()),
-            })
+            }))
 
     def _ranked(self, engine: Engine, name: str) -> list[tuple[str, int, int]]:
         """(name, number, rank from 1 in order of the names)."""
@@ -87,8 +87,3 @@ class Names:
         used = {row["number"] for row in engine.rows(f"select distinct {column} as number from usable")}
         named = sorted((text, number) for text, number in self.numbers[name].items() if number in used)
         return [(text, number, rank) for rank, (text, number) in enumerate(named, start=1)]
-
-
-def _load(engine: Engine, name: str, columns: dict[str, pa.Array]) -> None:
-    table = pa.table(columns)
-    engine.load(name, table.schema, table.to_batches())

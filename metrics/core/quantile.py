@@ -7,14 +7,14 @@ rank, until a bucket is one value wide. Nothing is sorted and nothing grows with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from metrics.core.engine import Engine, rows_as_values
+from metrics.core.engine import Engine, inline
 
 __all__ = ["Quantiles", "quantiles", "rank_of"]
 
@@ -130,21 +130,23 @@ class _Counts:
 
 def _count(engine: Engine, source: str, searches: list[_Search], shift: int, parent: int | None) -> _Counts:
     """The weights of the buckets that are still of interest."""
+    wanted = sorted({(search.group, search.bucket) for search in searches})
     bucket = engine.dialect.div("s.val", 1 << shift)
-    inside = "" if parent is None else _inside(engine, searches, parent)
-    found = engine.fetch(
-        f"select cast(s.grp as bigint) as grp, {bucket} as bucket, cast(sum(s.wgt) as bigint) as weight "
-        f"from {source} as s {inside} group by s.grp, {bucket}"
-    )
+    query = (f"select cast(s.grp as bigint) as grp, {bucket} as bucket, cast(sum(s.wgt) as bigint) as weight "
+             f"from {source} as s {{inside}} group by s.grp, {bucket}")
+    if parent is None:
+        found = engine.fetch(query.format(inside=""))
+    elif len(wanted) <= _FEW or any(search.everything for search in searches):
+        found = engine.fetch(query.format(inside=_ranges({bucket for _, bucket in wanted}, parent)))
+    else:
+        with inline(engine, "wanted", grp=[group for group, _ in wanted], bucket=[bucket for _, bucket in wanted]):
+            found = engine.fetch(query.format(
+                inside="join wanted on s.grp = wanted.grp and "
+                       f"{engine.dialect.div('s.val', 1 << parent)} = wanted.bucket"))
     return _Counts(*(np.asarray(found[name].to_numpy(), np.int64) for name in ("grp", "bucket", "weight")))
 
 
-def _inside(engine: Engine, searches: list[_Search], shift: int) -> str:
-    """SQL that keeps the values in the wanted buckets: ranges while they are few, else a join."""
-    wanted = {(search.group, search.bucket) for search in searches}
-    buckets = {bucket for _, bucket in wanted}
-    if len(wanted) <= _FEW or any(search.everything for search in searches):
-        ranges = (f"s.val >= {bucket << shift} and s.val < {bucket + 1 << shift}" for bucket in sorted(buckets))
-        return f"where ({' or '.join(ranges)})"
-    return (f"join (values {rows_as_values(sorted(wanted))}) as wanted(grp, bucket) "
-            f"on s.grp = wanted.grp and {engine.dialect.div('s.val', 1 << shift)} = wanted.bucket")
+def _ranges(buckets: Iterable[int], shift: int) -> str:
+    """SQL that keeps the values in these buckets."""
+    ranges = (f"s.val >= {bucket << shift} and s.val < {bucket + 1 << shift}" for bucket in sorted(buckets))
+    return f"where ({' or '.join(ranges)})"

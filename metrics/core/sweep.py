@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metrics.core.clock import HOUR_US
-from metrics.core.engine import Engine, rows_as_values
+from metrics.core.engine import Engine, inline
 
 __all__ = ["Peak", "Sweep", "levels_query", "moves_of"]
 
@@ -44,10 +44,9 @@ _INSIDE = """
                base_count + cast(sum(came - went) over upto as bigint) + went as intervals
         from (
             select t_us, {bucket} as bucket, {sums} from ({moves}) as m
-            where {bucket} in (select bucket from (values {candidates}) as c(bucket, base, base_count))
+            where {bucket} in (select bucket from candidates)
             group by t_us
-        ) as events join (values {candidates}) as candidates(bucket, base, base_count)
-        on events.bucket = candidates.bucket
+        ) as events join candidates on events.bucket = candidates.bucket
         window upto as (partition by events.bucket order by t_us rows unbounded preceding)
     ) as levels"""
 
@@ -132,10 +131,9 @@ class Sweep:
         intervals, base_count, crowded = _reached(came, went)
         inside = np.flatnonzero(dense | crowded)
         if len(inside):
-            rows = zip(inside.tolist(), base[inside].tolist(), base_count[inside].tolist(), strict=True)
-            top = self._engine.row(_INSIDE.format(
-                moves=" union all ".join(moves), bucket=self._bucket, sums=_SUMS,
-                candidates=rows_as_values(rows)))
+            query = _INSIDE.format(moves=" union all ".join(moves), bucket=self._bucket, sums=_SUMS)
+            with inline(self._engine, "candidates", bucket=inside, base=base[inside], base_count=base_count[inside]):
+                top = self._engine.row(query)
             tokens, intervals = max(tokens, top["tokens"]), max(intervals, top["intervals"])
         return Peak(tokens, intervals)
 

@@ -95,6 +95,9 @@ class DuckEngine:
         finally:
             self._connection.unregister("incoming")
 
+    def put(self, name: str, table: pa.Table) -> None:
+        self.load(name, table.schema, table.to_batches())
+
     def create(self, name: str, query: str) -> None:
         self._execute(f"create or replace table {name} as {query}")
 

@@ -20,7 +20,15 @@ def _duckdb(scratch: Path) -> Engine:
     return DuckEngine(scratch, threads=1)
 
 
-ENGINES = {"duckdb": _duckdb}
+def _spark(scratch: Path) -> Engine:
+    pytest.importorskip("pyspark", reason="pip install 'kvcensus[spark]' to test on Spark")
+    from metrics.engines.spark import SparkEngine
+    from metrics.engines.spark_session import open_session
+
+    return SparkEngine(open_session(threads=2), scratch.as_uri())
+
+
+ENGINES = {"duckdb": _duckdb, "spark": _spark}
 
 
 @pytest.fixture(scope="session", params=sorted(ENGINES))

@@ -9,12 +9,13 @@ from reference_time import Interval, level
 from reference_time import peak as plain_peak
 
 from metrics.core.clock import HOUR_US
-from metrics.core.engine import Engine, rows_as_values
+from metrics.core.engine import Engine
 from metrics.core.sweep import Sweep, levels_query, moves_of
 
 
 def moves(intervals: list[Interval]) -> str:
-    return moves_of(f"(select * from (values {rows_as_values(intervals)}) as t(start_us, end_us, tokens))")
+    rows = ", ".join(f"({start}, {end}, {tokens})" for start, end, tokens in intervals)
+    return moves_of(f"(select * from (values {rows}) as t(start_us, end_us, tokens))")
 
 
 def test_tokens_and_intervals_peak_at_times_of_their_own(engine: Engine) -> None:

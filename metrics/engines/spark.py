@@ -1,0 +1,153 @@
+"""Spark: the same SQL on one machine or a cluster, every table a folder of Parquet files.
+
+A table is written once and read from there: a lost executor costs the tasks that it ran and changes
+no number, and memory does not grow with the calls.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["SparkDialect", "SparkEngine", "plain_schema"]
+
+#: Rows of a driver's stream that become one job: enough to be worth it, few enough to hold.
+_ROWS_AT_ONCE = 1 << 19
+
+
+class SparkDialect:
+    """How Spark spells what engines spell differently."""
+
+    name = "spark"
+    sums_in_buckets = True  # a window without partitions runs in one task
+
+    def div(self, numerator: str, denominator: str | int) -> str:
+        return f"(({numerator}) div ({denominator}))"
+
+    def hash64(self, expression: str) -> str:
+        return f"xxhash64({expression})"
+
+    def explode(self, expression: str) -> str:
+        return f"explode({expression})"
+
+    def element(self, expression: str, index: str) -> str:
+        return f"get({expression}, cast({index} as int) - 1)"
+
+    def length(self, expression: str) -> str:
+        return f"size({expression})"
+
+
+class SparkEngine:
+    """One Spark session.
+
+    Parameters
+    ----------
+    session : SparkSession
+        Made by `pipelines.spark_session`; it stays open when the engine closes.
+    work : str
+        URI of an existing private folder that the driver and every executor can read and write.
+    """
+
+    def __init__(self, session: SparkSession, work: str) -> None:
+        self.dialect = SparkDialect()
+        self.session = session
+        self._root = f"{work.rstrip('/')}/tables"
+        self._folders: dict[str, str] = {}
+        self._serial = itertools.count()
+
+    def load(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], columns: str = "*") -> None:
+        plain = plain_schema(schema)
+        folder = self._new(name)
+        for chunk in _chunks(batches, schema):
+            self.session.createDataFrame(chunk.cast(plain)).write.mode("append").parquet(folder)
+        self._adopt(name, folder, lambda read: read.selectExpr(*_select_list(columns)))
+
+    def put(self, name: str, table: pa.Table) -> None:
+        self.drop(name)
+        self.session.createDataFrame(table.cast(plain_schema(table.schema))).createOrReplaceTempView(name)
+
+    def create(self, name: str, query: str) -> None:
+        self._write(name, self.session.sql(query))
+
+    def number(self, name: str, query: str, column: str) -> None:
+        # Distinct in every task that may write a part; which row gets which number is nobody's business.
+        self._write(name, self.session.sql(query).selectExpr("*", f"monotonically_increasing_id() as {column}"))
+
+    def view(self, name: str, query: str) -> None:
+        self.session.sql(query).createOrReplaceTempView(name)
+
+    def drop(self, name: str) -> None:
+        self.session.catalog.dropTempView(name)
+        folder = self._folders.pop(name, None)
+        if folder is not None:
+            self._remove(folder)
+
+    def fetch(self, query: str) -> pa.Table:
+        table: pa.Table = self.session.sql(query).toArrow()
+        return table
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        result: list[dict[str, Any]] = self.fetch(query).to_pylist()
+        return result
+
+    def row(self, query: str) -> dict[str, Any]:
+        rows = self.rows(query)
+        if len(rows) != 1:
+            raise RuntimeError(f"expected one row, got {len(rows)}: {query}")
+        return rows[0]
+
+    def close(self) -> None:
+        for name in list(self._folders):
+            self.drop(name)
+        self._remove(self._root)
+
+    def _write(self, name: str, frame: DataFrame) -> None:
+        folder = self._new(name)
+        frame.write.parquet(folder)
+        self._adopt(name, folder, lambda read: read)
+
+    def _new(self, name: str) -> str:
+        """A folder of its own for each table that was ever made: a query may read what it replaces."""
+        return f"{self._root}/{name}-{next(self._serial)}"
+
+    def _adopt(self, name: str, folder: str, seen: Callable[[DataFrame], DataFrame]) -> None:
+        """Name what a folder holds, and remove what had the name before."""
+        before = self._folders.get(name)
+        seen(self.session.read.parquet(folder)).createOrReplaceTempView(name)
+        self._folders[name] = folder
+        if before is not None:
+            self._remove(before)
+
+    def _remove(self, folder: str) -> None:
+        context: Any = self.session.sparkContext
+        path = context._jvm.org.apache.hadoop.fs.Path(folder)
+        path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema without dictionaries, which Spark does not take from Arrow."""
+    return pa.schema([pa.field(item.name, item.type.value_type) if pa.types.is_dictionary(item.type) else item
+                      for item in schema])
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The batches in tables of a bounded size; at least one, so that no rows are a table, too."""
+    waiting: list[pa.RecordBatch] = []
+    made = False
+    for batch in batches:
+        waiting.append(batch)
+        if sum(part.num_rows for part in waiting) >= _ROWS_AT_ONCE:
+            yield pa.Table.from_batches(waiting, schema).unify_dictionaries()
+            waiting, made = [], True
+    if waiting or not made:
+        yield pa.Table.from_batches(waiting, schema).unify_dictionaries()
+
+
+def _select_list(columns: str) -> list[str]:
+    return [part.strip() for part in columns.split(",")]
