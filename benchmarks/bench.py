@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=17_800_000)
     parser.add_argument("--trace", type=Path)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--memory-limit", default="5GB", help="of the engine, for baseline and job alike")
+    parser.add_argument("--memory-limit", default="7GB", help="of the engine, for baseline and job alike")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--child", choices=("job", "kernels"), help=argparse.SUPPRESS)
     args = parser.parse_args()

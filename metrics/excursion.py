@@ -29,29 +29,29 @@ REUSE = TableSpec("excursion_reuse", "one excursion length, in all or in one ban
     Column("mean_reuse", pa.float64(), "mean of cached / context tokens over these calls"),
 ))
 
-# Only calls at the border of a run of Spine calls can end or begin an excursion; within a run the
-# preceding Spine call is the predecessor itself (k = 0), and its columns are there already.
-_SPINE = """
-    select session, call_index, t_us, model_no, region_no, place_no, r_ppb, gap_us, transition,
-           coalesce(previous_model_no in ({spine}), false) as follows,
-           coalesce(next_model_no in ({spine}), false) as leads
-    from steps where model_no in ({spine})"""
+# Within a run of Spine calls the preceding Spine call is the predecessor itself. Between runs it is the
+# predecessor of the call with which the session left Spine: only these borders need ordering.
+_STAYS = """
+    select 0 as k, gap_us, r_ppb, transition from steps
+    where model_no in ({spine}) and previous_model_no in ({spine})"""
 _RETURNS = """
     select call_index - previous_index - 1 as k, t_us - previous_us as gap_us, r_ppb, {transition} as transition
     from (
-        select call_index, t_us, model_no, region_no, place_no, r_ppb, follows,
-               lag(call_index) over w as previous_index, lag(t_us) over w as previous_us,
-               lag(model_no) over w as previous_model_no, lag(region_no) over w as previous_region_no,
-               lag(place_no) over w as previous_place_no
-        from ({spine}) as s where not follows or not leads
+        select returns, call_index, t_us, model_no, seat, r_ppb,
+               lag(left_index) over w as previous_index, lag(left_us) over w as previous_us,
+               lag(left_model_no) over w as previous_model_no, lag(left_seat) over w as previous_seat
+        from (
+            select session, call_index, t_us, model_no, seat, r_ppb, (model_no in ({spine})) as returns,
+                   call_index - 1 as left_index, t_us - gap_us as left_us, previous_model_no as left_model_no,
+                   previous_seat as left_seat
+            from steps where call_index > 1 and (model_no in ({spine})) <> (previous_model_no in ({spine}))
+        ) as borders
         window w as (partition by session order by call_index)
-    ) as borders where not follows and previous_index is not null"""
+    ) as moves where returns and previous_index is not null"""
 _GROUPED = """
     select case when k > 3 then 3 else k end as k, {band} as band, transition,
            count(*) as calls, cast(sum(r_ppb) as bigint) as reuse
-    from (select 0 as k, gap_us, r_ppb, transition from ({spine}) as s where follows
-          union all {returns}) as e
-    where r_ppb is not null group by 1, 2, 3"""
+    from ({part}) as e where r_ppb is not null group by 1, 2, 3"""
 
 
 def compute(trace: Trace, found: Findings) -> None:
@@ -59,12 +59,11 @@ def compute(trace: Trace, found: Findings) -> None:
     if not numbers:
         found.missing("no model of the trace is of class spine", *(number.key for number in METRIC.numbers))
         return
-    spine = _SPINE.format(spine=", ".join(str(number) for number in sorted(numbers)))
+    spine = ", ".join(str(number) for number in sorted(numbers))
     band = "case " + " ".join(f"when gap_us < {edge} then {place}" for place, (edge, _) in enumerate(GAP_BANDS))
-    groups = trace.rows(_GROUPED.format(
-        band=f"{band} else {len(GAP_BANDS)} end", spine=spine,
-        returns=_RETURNS.format(transition=TRANSITION, spine=spine),
-    ))
+    band = f"{band} else {len(GAP_BANDS)} end"
+    groups = [row for part in (_STAYS.format(spine=spine), _RETURNS.format(spine=spine, transition=TRANSITION))
+              for row in trace.rows(_GROUPED.format(band=band, part=part))]
     for k, length in enumerate(LENGTHS):
         calls, mean = _mean(row for row in groups if row["k"] == k)
         found.set(_key(length), mean, calls, why=f"no Spine call follows an excursion of {length} calls")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from metrics.core.engine import scratch
 from metrics.core.metric import Findings, Metric, Number, ratio
-from metrics.core.steps import SAME_DEPLOYMENT
+from metrics.core.steps import PLACE, REGION, SAME_DEPLOYMENT
 from metrics.core.trace import Trace
 
 # Where a session has been with each model. A call on the same deployment as its predecessor, to the
 # same model, adds nothing to that.
 _VISITS = """
-    select distinct session, model_no, region_no, place_no from steps where transition <> {same}"""
+    select session, model_no, {place} as place_no, {region} as region_no
+    from (select distinct session, model_no, seat from steps where transition <> {same}) as seats"""
 _STAYS = """
     select session, min(region_known) as region_known, min(one_region) as one_region,
            min(place_known) as place_known, min(one_place) as one_place
@@ -32,7 +33,7 @@ _DISTINCT = """
 
 
 def compute(trace: Trace, found: Findings) -> None:
-    with scratch(trace.engine, "visits", _VISITS.format(same=SAME_DEPLOYMENT)):
+    with scratch(trace.engine, "visits", _VISITS.format(same=SAME_DEPLOYMENT, place=PLACE, region=REGION)):
         with scratch(trace.engine, "stays", _STAYS):
             for name, (need, known, stays) in _SUBSETS.items():
                 _subset(trace, found, name, need, known, stays)

@@ -88,9 +88,9 @@ def _suspected(trace: Trace) -> int:
     same = ("session_id, t_us, context_tokens, cached_tokens, output_tokens, model_no, turn_id, user_initiated, "
             "region_no, deployment_no, duration_us, parent_session_id, failed, block_size, prefix_keys")
     inside = trace.window.condition()
-    suspected = 0
-    for relation in (_TIED, "select * from usable where session_id is null and call_id is null"):
-        suspected += trace.row(
-            f"select coalesce(cast(sum(n - 1) as bigint), 0) as n from (select count(*) as n "
-            f"from ({relation}) as r where {inside} group by {same}) as groups")["n"]
-    return suspected
+    relations = [_TIED]
+    if trace.profile.sessioned < trace.profile.calls:
+        relations.append("select * from usable where session_id is null and call_id is null")
+    return sum(trace.row(
+        f"select coalesce(cast(sum(n - 1) as bigint), 0) as n from (select count(*) as n "
+        f"from ({relation}) as r where {inside} group by {same}) as groups")["n"] for relation in relations)

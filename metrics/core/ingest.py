@@ -7,9 +7,10 @@ audit can account for every row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from metrics.core.classes import ClassRule
@@ -52,6 +53,8 @@ class Ingested:
         Reason -> records, of the reasons that adapters find, and `duplicate`.
     first_us, last_us : int
         First and last start of a usable call.
+    in_order : bool
+        Known to be ordered by time as a whole.
     """
 
     rows: int
@@ -59,6 +62,7 @@ class Ingested:
     defects: dict[str, int]
     first_us: int
     last_us: int
+    in_order: bool
 
 
 def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[ClassRule], *,
@@ -73,7 +77,8 @@ def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[Cl
     """
     columns = f"cast(source_rank as bigint) * {ROWS_PER_FILE} + source_row as pos, {', '.join(_STORED)}"
     names = Names()
-    engine.load("raw", NUMBERED_SCHEMA, names.numbered(batches), columns)
+    order = _Order()
+    engine.load("raw", NUMBERED_SCHEMA, names.numbered(order.watched(batches)), columns)
     counts = engine.rows("select defect, count(*) as n from raw group by defect")
     defects = {row["defect"]: row["n"] for row in counts if row["defect"] is not None}
     rows = sum(row["n"] for row in counts)
@@ -87,7 +92,32 @@ def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[Cl
         raise InputError(_nothing(rows, defects))
     engine.number("session_numbers", "select distinct session_id from usable where session_id is not null", "session")
     names.publish(engine, rules)
-    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"])
+    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"], order.kept)
+
+
+class _Order:
+    """Whether batches that pass by are ordered by time, row after row as in the input."""
+
+    def __init__(self) -> None:
+        self.kept = True
+        self._last = -1, -(1 << 63)
+
+    def watched(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches, unchanged."""
+        for batch in batches:
+            self.kept = self.kept and self._goes_on(batch)
+            yield batch
+
+    def _goes_on(self, batch: pa.RecordBatch) -> bool:
+        """Neither place nor time goes back among rows without a defect, nor behind the last batch."""
+        sound = batch if batch["defect"].null_count == len(batch) else batch.filter(batch["defect"].is_null())
+        if not len(sound):
+            return True
+        places = sound["source_rank"].to_numpy().astype(np.int64) * ROWS_PER_FILE + sound["source_row"].to_numpy()
+        times = sound["t_us"].to_numpy()
+        before, self._last = self._last, (int(places[-1]), int(times[-1]))
+        return bool(before <= (places[0], times[0]) and before[1] <= times[0]
+                    and (places[1:] > places[:-1]).all() and (times[1:] >= times[:-1]).all())
 
 
 def first_repeat(engine: Engine) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from metrics.core.clock import Window
 from metrics.core.engine import Engine
 from metrics.core.names import NUMBER_LIMIT
 
-__all__ = ["SAME_DEPLOYMENT", "TRANSITION", "TRANSITIONS", "derive_calls", "derive_steps"]
+__all__ = ["PLACE", "REGION", "SAME_DEPLOYMENT", "TRANSITION", "TRANSITIONS", "derive_calls", "derive_steps"]
 
 #: Codes of `steps.transition`, in order of precedence (DEFINITIONS 2, transition_reuse).
 TRANSITIONS = {
@@ -26,42 +26,51 @@ TRANSITIONS = {
 }
 SAME_DEPLOYMENT = 3
 
-# A deployment is known by its region and its name. Where a whole input names no region, the name alone
-# is the identity, as in a fleet of one region; the region stays unknown.
+# A call's seat is where it was served, in one integer: region * NUMBER_LIMIT + deployment. A deployment is
+# known by its region and its name; where either is unknown, the lower part is 0, and the upper is the region,
+# if that is known. Where a whole input names no region, the name alone is the identity, as in a fleet of one
+# region; the region stays unknown.
+_SEAT = "{region_no} * cast({limit} as bigint) + deployment_no"
 _CALLS = """
-    select *, case when deployment_no is not null
-                   then {region_no} * cast({limit} as bigint) + deployment_no end as place_no
-    from (
-        select pos, session_id, t_us, context_tokens as x,
-               case when cached_tokens > context_tokens then context_tokens else cached_tokens end as c,
-               output_tokens as o, cached_tokens > context_tokens as clipped,
-               turn_id, user_initiated, duration_us, failed, prefix_keys, block_size,
-               coalesce(model_no, 0) as model_no, region_no, deployment_no
-        from usable where {inside}
-    ) as placed"""
+    select pos, session_id, t_us, context_tokens as x,
+           case when cached_tokens > context_tokens then context_tokens else cached_tokens end as c,
+           output_tokens as o, cached_tokens > context_tokens as clipped,
+           turn_id, user_initiated, duration_us, failed, prefix_keys, block_size,
+           coalesce(model_no, 0) as model_no, region_no, deployment_no,
+           coalesce({seat}, coalesce(region_no, 0) * cast({limit} as bigint)) as seat
+    from usable where {inside}"""
 
 _LOADS = """
-    select model_no, region_no, deployment_no, place_no, session_id is not null as sessioned, count(*) as calls,
-           cast(sum(x) as bigint) as x, count(c) as cached, cast(sum(x - c) as bigint) as uncached,
-           count(o) as output, cast(sum(case when o is not null then x end) as bigint) as x_with_output,
-           cast(sum(o) as bigint) as o,
-           count(duration_us) as durations,
-           count(case when block_size is not null and prefix_keys is not null then 1 end) as prefixes,
-           count(case when user_initiated is not null or turn_id is not null then 1 end) as turns,
-           count(case when user_initiated is null and turn_id is not null then 1 end) as turn_ids_decide,
-           count(case when clipped then 1 end) as clipped, count(case when failed then 1 end) as failed,
-           count(case when x = 0 then 1 end) as zero_context,
-           min(t_us) as first_us, max(t_us) as last_us
-    from calls group by model_no, region_no, deployment_no, place_no, session_id is not null"""
+    select *, {seat} as place_no from (
+        select model_no, region_no, deployment_no, session_id is not null as sessioned, count(*) as calls,
+               cast(sum(x) as bigint) as x, count(c) as cached, cast(sum(x - c) as bigint) as uncached,
+               count(o) as output, cast(sum(case when o is not null then x end) as bigint) as x_with_output,
+               cast(sum(o) as bigint) as o,
+               count(duration_us) as durations,
+               count(case when block_size is not null and prefix_keys is not null then 1 end) as prefixes,
+               count(case when user_initiated is not null or turn_id is not null then 1 end) as turns,
+               count(case when user_initiated is null and turn_id is not null then 1 end) as turn_ids_decide,
+               count(case when clipped then 1 end) as clipped, count(case when failed then 1 end) as failed,
+               count(case when x = 0 then 1 end) as zero_context,
+               min(t_us) as first_us, max(t_us) as last_us
+        from calls group by model_no, region_no, deployment_no, session_id is not null
+    ) as sums"""
+
+_DEPLOYMENT, _PREVIOUS_DEPLOYMENT = (f"({seat} & {NUMBER_LIMIT - 1})" for seat in ("seat", "previous_seat"))
+
+#: SQL for the place (region and deployment) and the region of a seat; null where unknown.
+PLACE = f"case when {_DEPLOYMENT} > 0 then seat end"
+REGION = f"case when seat >= {NUMBER_LIMIT} then seat - {_DEPLOYMENT} end"
 
 #: SQL for the code of the move from a call's predecessor (the `previous_*` columns) to the call.
-TRANSITION = """cast(case
+TRANSITION = f"""cast(case
                when previous_us is null then 0
                when model_no = 0 or previous_model_no = 0 then 1
                when model_no <> previous_model_no then 2
-               when place_no = previous_place_no then 3
-               when region_no <> previous_region_no then 5
-               when place_no <> previous_place_no then 4
+               when seat = previous_seat and {_DEPLOYMENT} > 0 then 3
+               when seat >= {NUMBER_LIMIT} and previous_seat >= {NUMBER_LIMIT}
+                    and seat - {_DEPLOYMENT} <> previous_seat - {_PREVIOUS_DEPLOYMENT} then 5
+               when {_DEPLOYMENT} > 0 and {_PREVIOUS_DEPLOYMENT} > 0 then 4
                else 6 end as smallint)"""
 
 # A call opens a turn iff user_initiated says so, else iff its turn id is new in its session.
@@ -72,24 +81,22 @@ _OPENS = {
 }
 
 _STEPS = """
-    select session, call_index, pos, t_us, x, c, o, duration_us, model_no, region_no, place_no, opens,
+    select session, call_index, pos, t_us, x, c, o, duration_us, model_no, seat, opens,
            case when x > 0 then {reuse} end as r_ppb,
            t_us - previous_us as gap_us,
-           case when previous_duration_us is null then null when busy_until_us > t_us then 0
-                else t_us - busy_until_us end as idle_us,
-           previous_x, previous_model_no, next_model_no, misplaced,
+           case when previous_us is null or previous_duration_us is null then null
+                when busy_until_us > t_us then 0 else t_us - busy_until_us end as idle_us,
+           previous_x, previous_model_no, previous_seat, misplaced,
            {transition} as transition
     from (
         select session, cast(row_number() over w as integer) as call_index, pos, t_us, x, c, o, duration_us,
-               model_no, region_no, place_no, {opens} as opens,
+               model_no, seat, {opens} as opens,
                lag(t_us) over w as previous_us,
                lag(x) over w as previous_x,
-               lag(duration_us) over w as previous_duration_us,
                lag(model_no) over w as previous_model_no,
-               lead(model_no) over w as next_model_no,
-               lag(region_no) over w as previous_region_no,
-               lag(place_no) over w as previous_place_no,
-               lag(pos) over w > pos as misplaced,
+               lag(seat) over w as previous_seat,
+               {lasted} as previous_duration_us,
+               {misplaced} as misplaced,
                {busy} as busy_until_us
         from calls join session_numbers on calls.session_id = session_numbers.session_id
         window w as (partition by session order by t_us, pos)
@@ -99,6 +106,8 @@ _STEPS = """
 _BUSY = """max(t_us + duration_us) over (
                        partition by session order by t_us, pos
                        rows between unbounded preceding and 1 preceding)"""
+# What every call has needs no look at the predecessor.
+_LASTED = {"none": "cast(null as bigint)", "some": "lag(duration_us) over w", "all": "0"}
 
 _SESSIONS = """
     select session, cast(count(*) as bigint) as calls, min(t_us) as first_us, max(t_us) as last_us,
@@ -116,25 +125,29 @@ _SESSIONS = """
 def derive_calls(engine: Engine, window: Window) -> None:
     """Make the view `calls` for one window, and `loads`."""
     named = engine.row("select count(*) as n from regions")["n"] > 0
-    engine.view("calls", _CALLS.format(inside=window.condition(), limit=NUMBER_LIMIT,
-                                       region_no="region_no" if named else "0"))
-    engine.create("loads", _LOADS)
+    seat = _SEAT.format(region_no="region_no" if named else "0", limit=NUMBER_LIMIT)
+    engine.view("calls", _CALLS.format(inside=window.condition(), limit=NUMBER_LIMIT, seat=seat))
+    engine.create("loads", _LOADS.format(seat=seat))
 
 
-def derive_steps(engine: Engine, *, turn_ids_decide: bool, durations: bool) -> None:
+def derive_steps(engine: Engine, *, turn_ids_decide: bool, durations: str, in_order: bool) -> None:
     """Make `steps` and `sessions` from `calls`.
 
     Parameters
     ----------
     turn_ids_decide : bool
         Some call has a turn id but no user_initiated flag, so that turns must be ordered.
-    durations : bool
-        Some call has a duration.
+    durations : str
+        Which sessioned calls have a duration: `none`, `some` or `all`.
+    in_order : bool
+        The whole input is ordered by time.
     """
     engine.create("steps", _STEPS.format(
         reuse=engine.dialect.div("c * 1000000000", "x"),
         transition=TRANSITION,
         opens=_OPENS["turn" if turn_ids_decide else "flag"],
-        busy=_BUSY if durations else "cast(null as bigint)",
+        lasted=_LASTED[durations],
+        misplaced="false" if in_order else "lag(pos) over w > pos",
+        busy="cast(null as bigint)" if durations == "none" else _BUSY,
     ))
     engine.create("sessions", _SESSIONS)

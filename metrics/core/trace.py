@@ -114,10 +114,11 @@ _REASONS = {
 class Trace:
     """One window of a trace; `calls` and `loads` exist in `engine`, `steps` and `sessions` after `derive`."""
 
-    def __init__(self, engine: Engine, window: Window, settings: Settings) -> None:
+    def __init__(self, engine: Engine, window: Window, settings: Settings, *, in_order: bool = False) -> None:
         self.engine = engine
         self.window = window
         self.settings = settings
+        self.in_order = in_order  # the input is known to be ordered by time
         derive_calls(engine, window)
         self.profile = _profile(engine)
 
@@ -128,8 +129,10 @@ class Trace:
 
     def derive(self) -> None:
         """Make `steps` and `sessions`; before that only `calls` can be read."""
-        derive_steps(self.engine, turn_ids_decide=self.profile.turn_ids_decide > 0,
-                     durations=self.profile.duration > 0)
+        profile = self.profile
+        durations = {0: "none", profile.sessioned: "all"}.get(profile.duration, "some")
+        derive_steps(self.engine, turn_ids_decide=profile.turn_ids_decide > 0, durations=durations,
+                     in_order=self.in_order)
 
     def lacks(self, *needs: str) -> str | None:
         """Why a metric with these needs cannot be computed; None when it can."""

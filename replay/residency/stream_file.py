@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from metrics.core.clock import HOUR_US, iso
+from metrics.core.steps import PLACE
 from metrics.core.trace import Trace
 from replay.residency.factorize import factorize
 from replay.residency.stream import Stream, build_stream
@@ -34,7 +35,7 @@ OBJECT_KEYS: dict[str, str | None] = {
 _BUSIEST = """
     select {hour} as hour, count(*) as calls from steps group by 1 order by calls desc, hour limit 1"""
 _CALLS = """
-    select session, t_us, x as tokens, model_no as model, place_no as deployment
+    select session, t_us, x as tokens, model_no as model, {place} as deployment
     from steps where {inside} order by t_us, pos"""
 
 
@@ -98,7 +99,7 @@ def extract_stream(trace: Trace, which: str, path: Path) -> StreamFile:
         busiest = trace.row(_BUSIEST.format(hour=trace.engine.dialect.div(f"t_us + {offset}", HOUR_US)))
         start = busiest["hour"] * HOUR_US - offset
         inside, hour = f"t_us >= {start} and t_us < {start + HOUR_US}", iso(start, trace.settings.clock.zone)
-    calls = trace.fetch(_CALLS.format(inside=inside)).combine_chunks()
+    calls = trace.fetch(_CALLS.format(inside=inside, place=PLACE)).combine_chunks()
     table = _with_objects(calls).replace_schema_metadata({"hour": hour or ""})
     partial = path.with_suffix(".partial")
     with pa.OSFile(str(partial), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:

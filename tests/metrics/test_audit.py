@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from metrics_rows import Census, Row, call, window
+from metrics_rows import Census, Row, call, table_of, window
 
 from metrics.core.audit import NUMBERS
+from metrics.core.classes import DEFAULT_RULES
+from metrics.core.ingest import ingest
 from telemetry.errors import InputError
 from telemetry.schema import DEFECTS, FLAGS
 
@@ -100,6 +102,23 @@ def test_out_of_order(census: Census) -> None:
 def test_out_of_order_counts_misplaced_calls(census: Census) -> None:
     # Records at 3, 1, 2: by time 1, 2, 3; only the first record has a predecessor that stands later in the input.
     assert census.audit([call("a", 3), call("a", 1), call("a", 2)]).flags["out_of_order"] == 1
+
+
+def test_what_is_known_to_be_in_order(census: Census) -> None:
+    rows = [call("a", 0), call("b", 5), call("a", 5), call("a", 9)]
+    assert census.ingest(rows).in_order
+    assert not census.ingest([rows[0], rows[3], rows[1]]).in_order
+    assert not census.ingest([{**rows[0], "source_row": 2}, {**rows[1], "source_row": 1}]).in_order
+    assert not census.ingest([{**rows[0], "source_rank": 1}, rows[1]]).in_order
+    # What is set aside has no part in it.
+    assert census.ingest([rows[0], call("a", 99, defect="bad_tokens"), rows[1]]).in_order
+
+
+@pytest.mark.parametrize("size", [1, 2, 6])
+def test_order_is_seen_across_batches(census: Census, size: int) -> None:
+    ordered, not_ordered = (table_of(call("a", at) for at in times) for times in ((0, 1, 3, 3), (0, 3, 1, 4)))
+    assert ingest(census.engine, ordered.to_batches(size), DEFAULT_RULES).in_order
+    assert not ingest(census.engine, not_ordered.to_batches(size), DEFAULT_RULES).in_order
 
 
 def test_nothing_usable_is_an_error(census: Census) -> None:
