@@ -8,16 +8,20 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from figures.style import MUTED
+from figures.style import BACKGROUND, FEW, MARGINS, MARKERS, MUTED, Series
 from figures.units import clean, short_bytes, short_count, short_time
 
 __all__ = [
+    "bar_look",
     "bytes_axis",
     "categories",
     "count_axis",
     "end_labels",
+    "few_legend",
+    "few_top",
     "label",
     "legend",
+    "line",
     "note",
     "odds_axis",
     "percent_axis",
@@ -25,6 +29,8 @@ __all__ = [
     "reference",
     "time_axis",
 ]
+
+_HIGHEST = 0.97  # of a name at a line, in heights of the axes: a legend may stand above
 
 
 # --- axes --------------------------------------------------------------------------------------
@@ -105,6 +111,45 @@ def categories(ax: Axes, names: Sequence[object], axis: str = "x") -> list[int]:
     return places
 
 
+# --- marks -------------------------------------------------------------------------------------
+
+
+def line(ax: Axes, points: Sequence[tuple[float, float, int]], look: Series) -> None:
+    """A line through points of x, y and n; one that few stand behind is hollow, and no line leads to it."""
+    ax.plot(
+        [x for x, _, _ in points],
+        [y if n >= FEW else float("nan") for _, y, n in points],
+        color=look.colour,
+        linestyle=look.dash,
+        marker=look.marker,
+        clip_on=False,  # a marker at zero is seen whole
+    )
+    for x, y, n in points:
+        if n < FEW:
+            ax.plot([x], [y], look.marker, color=look.colour, markerfacecolor=BACKGROUND, clip_on=False)
+
+
+def bar_look(look: Series, n: int) -> dict[str, Any]:
+    """How a bar is filled: not at all where few stand behind it."""
+    if n < FEW:
+        return {"facecolor": BACKGROUND, "edgecolor": look.colour, "linewidth": 1.2}
+    edge = BACKGROUND if look.hatch else look.colour  # of the lines of the hatch
+    return {"facecolor": look.colour, "edgecolor": edge, "hatch": look.hatch, "alpha": 0.85, "linewidth": 0}
+
+
+def few_top(sizes: Iterable[int]) -> float:
+    """Top margin of a panel: room for `few_legend` where something is hollow."""
+    return 0.885 if any(n < FEW for n in sizes) else MARGINS.top
+
+
+def few_legend(ax: Axes, sizes: Iterable[int]) -> None:
+    """What hollow means, where something is."""
+    if any(n < FEW for n in sizes):
+        name = f"hollow: under {FEW} calls"
+        ax.plot([], [], MARKERS[0], color=MUTED, markerfacecolor=BACKGROUND, label=name)
+        legend(ax, 1)
+
+
 # --- words in a figure -------------------------------------------------------------------------
 
 
@@ -121,37 +166,10 @@ def note(ax: Axes, text: str) -> None:
     ax.grid(visible=False)
 
 
-def reference(
-    ax: Axes, at: float, text: str, axis: str = "y", place: float = 0.02, above: bool = True
-) -> None:
-    """A thin line at a value with its name on it (`axis="y"`: horizontal)."""
-    look: dict[str, Any] = {"color": MUTED, "linewidth": 1.1, "linestyle": (0, (4, 3)), "zorder": 1.5}
-    if axis == "y":
-        ax.axhline(at, **look)
-        ax.annotate(
-            text,
-            (place, at),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 3 if above else -3),
-            textcoords="offset points",
-            ha="left" if place < 0.5 else "right",
-            va="bottom" if above else "top",
-            fontsize=8,
-            gid="halo",
-        )
-    else:
-        ax.axvline(at, **look)
-        ax.annotate(
-            text,
-            (at, place),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            fontsize=8,
-            gid="halo",
-        )
+def reference(ax: Axes, at: float, text: str, axis: str = "y", dash: Any = (0, (4, 3))) -> None:
+    """A thin line at a value (`axis="y"`: horizontal), named in the legend: no curve runs through there."""
+    draw = ax.axhline if axis == "y" else ax.axvline
+    draw(at, color=MUTED, linewidth=1.1, linestyle=dash, zorder=1.5, label=text)
 
 
 def legend(ax: Axes, columns: int) -> None:
@@ -183,10 +201,9 @@ def end_labels(ax: Axes, ends: Sequence[tuple[float, float, str]], gap: float = 
     heights: list[float] = []
     for height, *_ in placed:
         heights.append(max(height, heights[-1] + gap) if heights else height)
-    over = heights[-1] - 1.02 if heights else 0.0
-    if over > 0:  # pushed out at the top: pull the stack down
+    if heights and heights[-1] > _HIGHEST:  # pushed out at the top: pull the stack down
         for i in range(len(heights) - 1, -1, -1):
-            heights[i] = min(heights[i], 1.02 - gap * (len(heights) - 1 - i))
+            heights[i] = min(heights[i], _HIGHEST - gap * (len(heights) - 1 - i))
     for height, (_, x, _y, text) in zip(heights, placed, strict=True):
         ax.annotate(
             text,

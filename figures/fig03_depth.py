@@ -21,6 +21,8 @@ def _ccdf(ax: Axes, results: ResultsLike, log: bool) -> None:
         return axes.note(ax, "no sessions")
     # On a log axis the last point, P = 0, has no place: the deepest session ends the line.
     kept = [r for r in data if not log or (r["ccdf"] > 0 and r["calls"] > 0)]
+    if not kept:
+        return axes.note(ax, "all sessions are equally deep")
     look = style.series(0)
     ax.plot(
         [r["calls"] for r in kept],
@@ -39,12 +41,13 @@ def _ccdf(ax: Axes, results: ResultsLike, log: bool) -> None:
         ax.set_xlim(0, max(4, deep))
         axes.count_axis(ax.xaxis)
         axes.percent_axis(ax.yaxis)
-    _marks(ax, results, log)
+    # The curve of a small trace ends above a hundredth: a mark below it would hang in the air.
+    _marks(ax, results, log, min(r["ccdf"] for r in kept))
     return None
 
 
-def _marks(ax: Axes, results: ResultsLike, log: bool) -> None:
-    """The quantiles that the finding names, at the height that gives them their name."""
+def _marks(ax: Axes, results: ResultsLike, log: bool, lowest: float) -> None:
+    """The quantiles that the finding names, at the height that gives them their name, down to `lowest`."""
     ax.get_xlim()  # settles the limits, on which the places depend
     to_axes = ax.transData + ax.transAxes.inverted()
     for key, height, name in (
@@ -53,7 +56,7 @@ def _marks(ax: Axes, results: ResultsLike, log: bool) -> None:
         ("depth.p99", 0.01, "a hundredth"),
     ):
         depth = value_of(results, key)
-        if not depth or (not log and key == "depth.p99"):
+        if not depth or height < lowest or (not log and key == "depth.p99"):
             continue
         ax.plot([depth], [height], style.MARKERS[1], color=style.FOREGROUND, markersize=4, zorder=3)
         # The free side of a falling line is above right, unless the frame ends there.
@@ -151,13 +154,20 @@ def _detail(results: ResultsLike) -> Sentence:
             "The median context of a first call is {context.index_1_p50|token}; too few "
             "sessions reach the thirtieth call to say how it grows.",
         )
-    often = (value_of(results, "context.reduction_session_share") or 0) >= 0.5
     return found + clause(
         results,
-        ("Few sessions grow steadily" if often else "Most sessions never shrink")
-        + ": {context.reduction_session_share} of those with several calls have a call with "
-        "less context than the one before.",
+        f"{_shrinking(value_of(results, 'context.reduction_session_share') or 0)}: "
+        "{context.reduction_session_share} of those with several calls have a call with less context than the one "
+        "before.",
     )
+
+
+def _shrinking(share: float) -> str:
+    """How many sessions give up context on their way."""
+    if share == 0:
+        return "No session shrinks on its way"
+    many = "Nearly all" if share >= 0.9 else "Most" if share > 0.5 else "Some" if share >= 0.1 else "Few"
+    return f"{many} sessions shrink on their way"
 
 
 FIGURE = FigureSpec(
@@ -212,8 +222,16 @@ FIGURE = FigureSpec(
     "share of sessions that make more calls than x. Context by call shows the quartiles of the "
     "input context of each call in order, over the sessions that reach it.",
     population="sessions of the window; for context, the sessions that reach the call",
+    counts=(
+        ("depth.p50", "sessions"),
+        ("context.index_11_p50", "sessions that reach the eleventh call"),
+        ("context.index_30_p50", "sessions that reach the thirtieth call"),
+        ("context.reduction_session_share", "sessions with several calls"),
+        ("context.reduction_remaining_p50", "calls with less context than the one before"),
+    ),
     wording="“Shallow” when the median session makes at most three calls, “deep” from eight. Context “grows” "
-    "when the median of the thirtieth call is over one and a quarter times that of the first.",
+    "when the median of the thirtieth call is over one and a quarter times that of the first. “Nearly all” shrink "
+    "from nine tenths, “most” over half, “few” under a tenth.",
     caution="A window cuts sessions at both edges, which makes them look shallower. Far to the right, "
     "context by call describes the few sessions that are deep, not the same sessions later.",
 )

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from figures import axes, style
-from figures.sentence import Sentence, clause, say
+from figures.sentence import Sentence, alike, clause, say
 from figures.source import ResultsLike, known, rows, value_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value
@@ -52,7 +52,7 @@ def _shares(ax: Axes, results: ResultsLike, mapping: str) -> None:
                 gid="halo",
             )
     axes.percent_axis(ax.xaxis)
-    ax.set_xlim(0, 1.32)  # room for the words behind a full bar
+    ax.set_xlim(0, 1.42)  # room for the words behind a full bar
     ax.set_xlabel("share of tokens")
     return None
 
@@ -126,6 +126,7 @@ def _headline(results: ResultsLike) -> Sentence:
     broad = (
         " ({class_share.broad.spine} under the broad mapping)"
         if known(results, "class_share.broad.spine")
+        and not alike(results, "class_share.broad.spine", "class_share.conservative.spine")
         else ""
     )
     if spine > 0.5:
@@ -209,6 +210,12 @@ FIGURE = FigureSpec(
     "by substring rules on model names: the conservative mapping puts reasoning models in Mid, "
     "the broad one in Spine.",
     population="all calls for context; calls with a session id for uncached context and transitions",
+    counts=(
+        ("class_share.conservative.spine", "calls"),
+        ("class_share.uncached.conservative.spine", "calls with a session id that report cached tokens"),
+        ("class.next_accuracy", "pairs of consecutive calls with model names"),
+        ("class.spine_self", "those of them that begin at a Spine call"),
+    ),
     wording="“Most” is over half. “Easily” from four fifths of the transitions, “hard” below three fifths.",
     caution="The classes are as good as the substring rules: a renamed model changes them. A call whose "
     "model is not known is in class unknown and in no transition.",

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from figures import axes, names, style
 from figures.sentence import Sentence, clause, say
-from figures.source import ResultsLike, rows, value_of
+from figures.source import ResultsLike, few, rows, value_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value
 
@@ -28,7 +28,7 @@ def _bars(ax: Axes, results: ResultsLike) -> None:
         if row["mean_reuse"] is None:
             ax.text(place, 0.02, "none", ha="center", va="bottom", fontsize=8, color=style.MUTED)
             continue
-        ax.bar(place, row["mean_reuse"], 0.62, color=look.colour, alpha=0.85)
+        ax.bar(place, row["mean_reuse"], 0.62, **axes.bar_look(look, row["calls"]))
         ax.text(
             place,
             row["mean_reuse"] + 0.015,
@@ -40,6 +40,7 @@ def _bars(ax: Axes, results: ResultsLike) -> None:
         )
     _axes(ax)
     ax.set_ylim(0, 1.12)
+    axes.few_legend(ax, [r["calls"] for r in data if r["mean_reuse"] is not None])
     return None
 
 
@@ -54,18 +55,12 @@ def _lines(ax: Axes, results: ResultsLike, split: str) -> None:
     ends = []
     _axes(ax)
     for i, band in enumerate(dict.fromkeys(r["band"] for r in data)):
-        points = [(at[r["excursion"]], r["mean_reuse"]) for r in data if r["band"] == band]
-        look = style.series(i)
-        ax.plot(
-            [x for x, _ in points],
-            [y for _, y in points],
-            color=look.colour,
-            linestyle=look.dash,
-            marker=look.marker,
-        )
+        points = [(at[r["excursion"]], r["mean_reuse"], r["calls"]) for r in data if r["band"] == band]
+        axes.line(ax, points, style.series(i))
         ends.append((len(lengths) - 1, points[-1][1], f"{style.glyph(i)} {names.transition(band)}"))
-    ax.set_xlim(-0.2, len(lengths) - 0.8)
+    ax.set_xlim(-0.2 if len(lengths) > 1 else -1.2, len(lengths) - 0.8)  # names stand behind the last place
     axes.end_labels(ax, ends)
+    axes.few_legend(ax, [r["calls"] for r in data])
     return None
 
 
@@ -77,10 +72,10 @@ def _axes(ax: Axes) -> None:
 
 def _panels(results: ResultsLike) -> tuple[Panel, ...]:
     keys = ("excursion.reuse_0", "excursion.reuse_1")
-    found = [Panel("all", _TITLES["all"], "excursion_reuse", _bars, keys)]
-    present = set()
-    if results.has_table("excursion_reuse"):
-        present = {r["split"] for r in rows(results, "excursion_reuse")}
+    data = rows(results, "excursion_reuse") if results.has_table("excursion_reuse") else []
+    present = {r["split"] for r in data}
+    top = axes.few_top([r["calls"] for r in data if r["mean_reuse"] is not None])
+    found = [Panel("all", _TITLES["all"], "excursion_reuse", _bars, keys, style.Margins(top=top))]
     found += [
         Panel(
             split,
@@ -88,7 +83,7 @@ def _panels(results: ResultsLike) -> tuple[Panel, ...]:
             "excursion_reuse",
             partial(_lines, split=split),
             keys,
-            style.Margins(right=0.69),
+            style.Margins(right=0.69, top=top),
         )
         for split in ("gap", "placement")
         if split in present
@@ -97,6 +92,12 @@ def _panels(results: ResultsLike) -> tuple[Panel, ...]:
 
 
 def _headline(results: ResultsLike) -> Sentence:
+    if few(results, "excursion.reuse_0", "excursion.reuse_1"):
+        return say(
+            results,
+            "Too few calls tell what an excursion does: reuse is {excursion.reuse_0} between consecutive Spine "
+            "calls, {excursion.reuse_1} after one call to another class.",
+        )
     change = value_of(results, "excursion.reuse_1") - value_of(results, "excursion.reuse_0")
     word = (
         "falls sharply"
@@ -134,7 +135,14 @@ FIGURE = FigureSpec(
     definition="For every Spine call after the first of its session: its reuse, by the number of non-Spine "
     "calls since the Spine call before it.",
     population="Spine calls after the first of their session, with cached tokens reported",
-    wording="“Sharply” is by twenty points or more from no to one call in between, “hardly” is under five.",
+    counts=(
+        ("excursion.reuse_0", "Spine calls that follow a Spine call"),
+        ("excursion.reuse_1", "Spine calls after one call to another class"),
+        ("excursion.reuse_2", "Spine calls after two of them"),
+        ("excursion.reuse_3plus", "Spine calls after three or more"),
+    ),
+    wording="“Sharply” is by twenty points or more from no to one call in between, “hardly” is under five. "
+    f"“Too few”, and what is hollow: the mean of fewer than {style.FEW} calls. Read nothing into it.",
     caution="An association, not an effect: longer excursions also take longer and move more often. The "
     "panels by time and by move hold one of the two still, not both.",
     in_summary=False,

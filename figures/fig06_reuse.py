@@ -101,6 +101,11 @@ FIGURE = FigureSpec(
     definition="Reuse of a call is cached tokens over context tokens; aggregate reuse weighs by tokens: all "
     "cached tokens over all context tokens. Fifty bins of equal width, the last one closed.",
     population="calls with a session id, cached tokens reported and a context above zero",
+    counts=(
+        ("reuse.aggregate", "calls that report cached tokens"),
+        ("reuse.calls_ge_95", "those of them with a context above zero"),
+        ("reuse.sessions_ge_80", "sessions of such calls"),
+    ),
     wording="“Most” is at least half of the tokens. “Mostly warm” or “cold” when one side is over one and a "
     "half times the other.",
     caution="This is what the deployed caches and routing achieved, not what the workload allows. A call "

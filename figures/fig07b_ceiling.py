@@ -7,11 +7,13 @@ from datetime import datetime, timedelta
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from figures import axes, style
+from figures import axes, geometry, style
 from figures.sentence import Sentence, clause, say
 from figures.source import ResultsLike, Row, rows, value_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value
+
+_HEADROOM = 1.06  # height of the axes, in peaks
 
 
 def _hours(data: list[Row]) -> list[float]:
@@ -68,7 +70,7 @@ def _steps(ax: Axes, results: ResultsLike, field: str) -> list[Row]:
         linewidth=1.5,
     )
     _hour_axis(ax, data, hours)
-    ax.set_ylim(0, (max(heights) or 1) * 1.14)
+    ax.set_ylim(0, (max(heights) or 1) * _HEADROOM)
     return data
 
 
@@ -79,13 +81,11 @@ def _bytes(ax: Axes, results: ResultsLike) -> None:
     ax.set_ylabel("KV held")
     peak, usual = (value_of(results, f"ceiling.{k}") for k in ("hold_all_live_bytes", "time_p50_bytes"))
     if peak:
-        ax.set_ylim(0, max(ax.get_ylim()[1], peak * 1.14))
-        axes.reference(ax, peak, f"exact peak {format_value(peak, 'bytes')}", place=0.98)
-    # Two names on top of each other say less than one.
-    if usual and (not peak or usual < 0.85 * peak):
-        axes.reference(
-            ax, usual, f"half of the time below {format_value(usual, 'bytes')}", place=0.98, above=False
-        )
+        ax.set_ylim(0, max(ax.get_ylim()[1], peak * _HEADROOM))
+        axes.reference(ax, peak, f"exact peak {format_value(peak, 'bytes')}")
+    if usual:
+        axes.reference(ax, usual, f"half of the time below {format_value(usual, 'bytes')}", dash=style.DASHES[2])
+    axes.legend(ax, 1)
 
 
 def _sessions(ax: Axes, results: ResultsLike) -> None:
@@ -96,17 +96,18 @@ def _sessions(ax: Axes, results: ResultsLike) -> None:
     ax.set_ylabel("live sessions")
     peak = value_of(results, "ceiling.peak_sessions")
     if peak:
-        ax.set_ylim(0, max(ax.get_ylim()[1], peak * 1.14))
-        axes.reference(ax, peak, f"peak {format_value(peak, 'sessions')}", place=0.98)
+        ax.set_ylim(0, max(ax.get_ylim()[1], peak * _HEADROOM))
+        axes.reference(ax, peak, f"peak {format_value(peak, 'sessions')}")
+    axes.legend(ax, 1)
 
 
 def _headline(results: ResultsLike) -> Sentence:
-    return say(
+    start = say(
         results,
-        "Holding every session from its first to its last call would take "
-        "{ceiling.hold_all_live_bytes} of KV at the peak; at most "
-        "{ceiling.peak_sessions|session} live at once.",
+        "Holding every session from its first to its last call would take {ceiling.hold_all_live_bytes} at the peak",
     )
+    end = say(results, "; at most {ceiling.peak_sessions|session} live at once.")
+    return Sentence((*start.parts, *geometry.holding(results, "ceiling.hold_all_live_bytes"), *end.parts))
 
 
 def _detail(results: ResultsLike) -> Sentence:
@@ -161,7 +162,7 @@ FIGURE = FigureSpec(
             "ceiling_by_hour",
             _bytes,
             ("ceiling.hold_all_live_bytes",),
-            style.Margins(left=0.175),
+            style.Margins(left=0.175, top=0.86),
         ),
         Panel(
             "sessions",
@@ -169,7 +170,7 @@ FIGURE = FigureSpec(
             "ceiling_by_hour",
             _sessions,
             ("ceiling.peak_sessions",),
-            style.Margins(left=0.175),
+            style.Margins(left=0.175, top=0.86),
         ),
     ),
     headline=_headline,
@@ -177,6 +178,10 @@ FIGURE = FigureSpec(
     definition="Hold-all-live: a session keeps its peak KV from its first to its last call in the window, "
     "ends included. The peak is exact, by a sweep over arrivals and departures.",
     population="sessions of the window",
+    counts=(
+        ("ceiling.hold_all_live_bytes", "sessions"),
+        ("ceiling.duty_cycle", "sessions whose calls all report a duration"),
+    ),
     wording="“Steady” when half of the time needs three quarters of the peak or more, “peaky” when under two "
     "fifths.",
     caution="A deliberate upper bound: a session is charged its largest context even before it reached it. "

@@ -96,6 +96,13 @@ FIGURE = FigureSpec(
     "when the later call opens a turn. Idle only: from the latest end so far, where durations are "
     "known.",
     population="pairs of consecutive calls of a session, both in the window",
+    counts=(
+        ("gap.p50_s", "gaps"),
+        ("gap.inter_share", "gaps within or between turns, where the log tells which"),
+        ("gap.intra_p50_s", "those within a turn"),
+        ("gap.inter_p50_s", "those between turns"),
+        ("gap.idle_p50_s", "gaps after a call of known duration"),
+    ),
     wording="“Heavy-tailed” when the longest hundredth is at least sixty times the median.",
     caution="No gap can be longer than the window, and gaps across its edges are not seen, so the tail is "
     "short by construction. Start-to-start gaps include the time the call itself takes.",

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from figures import axes, names, style
 from figures.sentence import Sentence, clause, say
-from figures.source import ResultsLike, known, rows, value_of
+from figures.source import ResultsLike, few, known, rows, value_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value
 
@@ -26,20 +26,13 @@ def _bars(ax: Axes, results: ResultsLike) -> None:
         moved = row["transition"] in ("cross_deployment", "cross_region")
         look = style.series(1 if moved else 0)
         if reuse is not None:
-            ax.barh(
-                place,
-                reuse,
-                0.66,
-                color=look.colour,
-                alpha=0.85,
-                hatch=look.hatch,
-                linewidth=0,
-                edgecolor=style.BACKGROUND if look.hatch else look.colour,
-            )
+            ax.barh(place, reuse, 0.66, **axes.bar_look(look, row["calls"]))
         ax.text((reuse or 0) + 0.015, place, words, va="center", fontsize=8, gid="halo")
     axes.percent_axis(ax.xaxis)
-    ax.set_xlim(0, 1.55)
+    ax.set_xlim(0, 2)  # room for the words behind a full bar
+    ax.set_xticks([0, 0.5, 1])
     ax.set_xlabel("mean reuse")
+    axes.few_legend(ax, [r["calls"] for r in data if r["mean_reuse"] is not None])
     return None
 
 
@@ -50,46 +43,42 @@ def _days(ax: Axes, results: ResultsLike) -> None:
     if not data:
         return axes.note(ax, "no call stays on a deployment")
     days = list(dict.fromkeys(str(r["day"]) for r in data))
-    look = style.series(0)
-    ax.plot(
-        [days.index(str(r["day"])) for r in data],
-        [r["mean_reuse"] for r in data],
-        color=look.colour,
-        marker=look.marker,
-    )
+    axes.line(ax, [(days.index(str(r["day"])), r["mean_reuse"], r["calls"]) for r in data], style.series(0))
     every = -(-len(days) // 5)
     ax.set_xticks(range(0, len(days), every), [axes.label(day[-5:], 12) for day in days[::every]])
     axes.percent_axis(ax.yaxis)
     ax.set_xlabel("day")
     ax.set_ylabel("mean reuse")
+    axes.few_legend(ax, [r["calls"] for r in data])
     return None
 
 
 def _panels(results: ResultsLike) -> tuple[Panel, ...]:
     keys = (_SAME, _CROSS, "transition.first_call.share")
+    data = rows(results, "transition_reuse") if results.has_table("transition_reuse") else []
+    top = axes.few_top([r["calls"] for r in data if r["mean_reuse"] is not None])
     bars = Panel(
         "bars",
         "Reuse by how a call follows the one before",
         "transition_reuse",
         _bars,
         keys,
-        style.Margins(left=0.295),
+        style.Margins(left=0.295, top=top),
     )
     # One day is one point: the whole-window bar says it already.
-    days = (
-        {r["day"] for r in rows(results, "transition_reuse")} - {None}
-        if results.has_table("transition_reuse")
-        else set()
-    )
-    if len(days) < 2:
+    if len({r["day"] for r in data} - {None}) < 2:
         return (bars,)
-    return bars, Panel("days", "Same deployment, day by day", "transition_reuse", _days, keys)
+    return bars, Panel(
+        "days", "Same deployment, day by day", "transition_reuse", _days, keys, style.Margins(top=top)
+    )
 
 
 def _headline(results: ResultsLike) -> Sentence:
     lost = value_of(results, _SAME) - value_of(results, _CROSS)
     start = (
-        "Reuse stays behind when a session moves"
+        "Too few calls tell what a move does"
+        if few(results, _SAME, _CROSS)
+        else "Reuse stays behind when a session moves"
         if lost >= 0.2
         else "Reuse falls somewhat when a session moves"
         if lost >= 0.05
@@ -149,7 +138,19 @@ FIGURE = FigureSpec(
     "no region is named), another "
     "region, place unknown.",
     population="calls with a session id",
-    wording="“Stays behind” is a loss of twenty points or more, “does not depend” is under five either way.",
+    counts=(
+        (_SAME, "calls on the same deployment, reuse reported"),
+        (_CROSS, "such calls on another deployment"),
+        ("transition.cross_region.reuse", "such calls in another region"),
+        ("transition.model_switch.reuse", "such calls after one to another model"),
+        ("transition.first_call.reuse", "such first calls"),
+        ("transition.same_deployment.share", "calls with a session id"),
+        ("placement.sd_share", "sessions whose calls all name their place"),
+        ("placement.deployments_per_session", "sessions with a known deployment"),
+        ("placement.regions_per_session", "sessions with a known region"),
+    ),
+    wording="“Stays behind” is a loss of twenty points or more, “does not depend” is under five either way. "
+    f"“Too few”, and what is hollow: the mean of fewer than {style.FEW} calls. Read nothing into it.",
     caution="An association, not an effect: calls that move differ in other ways. Whether reuse is lost by "
     "the move or the move follows from load cannot be told from a trace.",
 )

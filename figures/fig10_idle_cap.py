@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from figures import axes, style
-from figures.sentence import Sentence, say
+from figures.sentence import Sentence, alike, say
 from figures.source import ResultsLike, Row, known, rows, value_of
 from figures.spec import FigureSpec, Panel
 from figures.units import short_bytes
@@ -104,19 +104,21 @@ def _added(ax: Axes, results: ResultsLike) -> None:
 def _headline(results: ResultsLike) -> Sentence:
     factor = value_of(results, "idle_cap.1h.reduction")
     word = "saves much" if factor >= 2 else "saves something" if factor >= 1.2 else "saves little here"
-    before = (
-        " instead of {idle_cap.inf.ceiling_bytes}" if known(results, "idle_cap.inf.ceiling_bytes") else ""
-    )
+    peak = "is {idle_cap.1h.ceiling_bytes}"
+    if alike(results, "idle_cap.1h.ceiling_bytes", "idle_cap.inf.ceiling_bytes"):
+        peak = "stays at {idle_cap.1h.ceiling_bytes}"
+    elif known(results, "idle_cap.inf.ceiling_bytes"):
+        peak += " instead of {idle_cap.inf.ceiling_bytes}"
     times = ", {idle_cap.1h.reduction} less" if factor >= 1.2 else ""
-    cost = (
-        ", against {idle_cap.inf.reconstruction} without a cap"
-        if known(results, "idle_cap.inf.reconstruction")
-        else ""
-    )
+    cost = ""
+    if alike(results, "idle_cap.1h.reconstruction", "idle_cap.inf.reconstruction"):
+        cost = ", as many as without a cap"
+    elif known(results, "idle_cap.inf.reconstruction"):
+        cost = ", against {idle_cap.inf.reconstruction} without a cap"
     return say(
         results,
-        f"An idle cap of one hour {word}: the peak is {{idle_cap.1h.ceiling_bytes}}{before}"
-        f"{times}, and {{idle_cap.1h.reconstruction}} of the calls rebuild their context{cost}.",
+        f"An idle cap of one hour {word}: the peak {peak}{times}, and {{idle_cap.1h.reconstruction}} of the calls "
+        f"rebuild their context{cost}.",
     )
 
 
@@ -175,6 +177,10 @@ FIGURE = FigureSpec(
     "its last call; each run rebuilds its context once. Duty cycle: share of the time held during which a call "
     "runs.",
     population="sessions and calls of the window with a session id",
+    counts=(
+        ("idle_cap.inf.reconstruction", "calls with a session id"),
+        ("idle_cap.inf.ceiling_bytes", "sessions"),
+    ),
     wording="“Much” is half of the peak or more, “little” under a sixth. “Bites” is over one and a half "
     "times the rate at fifteen minutes.",
     caution="The calls are replayed as they were: users and agents would not wait differently. First calls "

@@ -6,19 +6,13 @@ from functools import partial
 
 from matplotlib.axes import Axes
 
-from figures import axes, style
-from figures.sentence import Quote, Sentence, Value, lacking, say
+from figures import axes, budget, style
+from figures.sentence import Sentence, alike, lacking, say
 from figures.source import ResultsLike, Row, known, rows, value_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value, short_bytes
 
 _POLICIES = {"lru": "LRU", "fnu": "FNU", "mrr": "MRR (int4)", "size_aware": "size-aware", "ttl": "idle cap"}
-_STREAMS = {"busiest-hour": "in the busiest hour", "window": "over the whole window"}
-_OBJECTS = {
-    "session": "one object a session",
-    "session+model": "one a session and model",
-    "session+deployment": "one a session and deployment",
-}
 MOST_PANELS, MOST_POLICIES = 6, 6
 FEW_CALLS = 100
 
@@ -53,11 +47,11 @@ def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
         )
     floor = data[0]["first_touch_floor"]
     if floor is not None:
-        axes.reference(ax, floor, f"first touches: {format_value(floor, 'share')}", above=floor < 0.12)
+        axes.reference(ax, floor, f"first touches: {format_value(floor, 'share')}")
     _budgets(ax, {r[field]: r["budget_bytes"] for r in data if r[field]}, shares, data[0]["kstar_bytes"])
     axes.percent_axis(ax.yaxis)
     ax.set_ylabel("calls that rebuild context")
-    axes.legend(ax, 3)
+    axes.legend(ax, 2 if len(ordered) < 4 else 3)
     return None
 
 
@@ -84,14 +78,14 @@ def _two_digits(size: int) -> str:
 
 
 def _title(row: Row) -> str:
-    stream = _STREAMS.get(row["stream"], axes.label(row["stream"]))
-    objects = _OBJECTS.get(row["object_key"], axes.label(row["object_key"]))
+    stream = budget.STREAMS.get(row["stream"], axes.label(row["stream"]))
+    objects = budget.OBJECTS.get(row["object_key"], axes.label(row["object_key"]))
     released = "" if row["release"] == "last" else ", never released"
     return f"{objects[0].upper()}{objects[1:]}{released}, {stream}"
 
 
 def _panels(results: ResultsLike) -> tuple[Panel, ...]:
-    keys = tuple(f"replay.{stream}.{what}.floor" for stream in _STREAMS for what in _OBJECTS)
+    keys = tuple(f"replay.{stream}.{what}.floor" for stream in budget.STREAMS for what in budget.OBJECTS)
     margins = style.Margins(bottom=0.235, top=0.83)
     if not results.has_table("residency_replay"):
         return (
@@ -115,58 +109,37 @@ def _panels(results: ResultsLike) -> tuple[Panel, ...]:
     return tuple(found[:MOST_PANELS]) or (empty,)
 
 
-def _bases(objects: str) -> tuple[str, ...]:
-    """The beginnings of the keys of one kind of object: the busiest hour before the window."""
-    return tuple(f"replay.{stream}.{objects}{never}" for stream in _STREAMS for never in ("", ".never"))
-
-
 def _headline(results: ResultsLike) -> Sentence:
-    for objects, words in _OBJECTS.items():
-        for base in _bases(objects):
-            if known(results, f"{base}.floor"):
-                where = _STREAMS[base.split(".")[1]] + ("" if objects == "session" else f" ({words})")
-                return _story(results, base, where)
-    keys = [k for k in results.numbers if k.startswith("replay.") and not known(results, k)]
-    return lacking(results, "what a memory budget costs under each policy", tuple(keys[:1]))
-
-
-def _budget(results: ResultsLike, base: str) -> str:
-    """The budget that the sentence speaks of: the share of K* nearest to a tenth, else the first amount."""
-    start = f"{base}.lru.b"
-    names = [k[len(start) :] for k in results.numbers if k.startswith(start) and known(results, k)]
-    shares = [name for name in names if name.replace(".", "", 1).isdigit()]  # "20"; an amount is "4.7TB"
-    return min(shares, key=lambda name: abs(float(name) - 10)) if shares else names[0] if names else ""
+    base = budget.subject(results)
+    if not base:
+        keys = [k for k in results.numbers if k.startswith("replay.") and not known(results, k)]
+        return lacking(results, "what a memory budget costs under each policy", tuple(keys[:1]))
+    _, stream, objects, *_ = base.split(".")
+    named = "" if objects == "session" else f" (objects {budget.OBJECTS[objects]})"
+    return _story(results, base, f"{budget.STREAMS[stream]}{named}")
 
 
 def _story(results: ResultsLike, base: str, where: str) -> Sentence:
-    budget, floor = _budget(results, base), f"{base}.floor"
-    if not budget:
+    chosen, floor = budget.spoken(results, base), f"{base}.floor"
+    if not chosen:
         return say(
             results, f"No policy can avoid that {{{floor}}} of the calls {where} rebuild their context."
         )
-    lru = f"{base}.lru.b{budget}"
+    lru = f"{base}.lru.b{chosen}"
     others = {
-        f"{base}.fnu.b{budget}": "FNU, which knows the future,",
-        f"{base}.mrr.b{budget}": "MRR, which keeps compressed copies,",
+        f"{base}.fnu.b{chosen}": "FNU, which knows the future,",
+        f"{base}.mrr.b{chosen}": "MRR, which keeps compressed copies,",
     }
     others = {key: words for key, words in others.items() if known(results, key)}
     calls = f"{{{base}.calls|call}}" if known(results, f"{base}.calls") else "calls"
-    rates = f"LRU rebuilds {{{lru}}} of the {calls} {where}"
-    rates += "".join(f", {words} {{{key}}}" for key, words in others.items())
+    if alike(results, lru, floor):
+        rates = f"LRU rebuilds no more than the {{{floor}}} of the {calls} {where} that no policy can avoid"
+    else:
+        rates = f"LRU rebuilds {{{lru}}} of the {calls} {where}"
+        rates += "".join(f", {words} {{{key}}}" for key, words in others.items())
+        rates += f"; no policy can avoid {{{floor}}}"
     head = f"{_verdict(results, base, lru, list(others))}: with "
-    tail = say(results, f", {rates}; no policy can avoid {{{floor}}}.")
-    return Sentence((head, *_size(results, base, budget), *tail.parts))
-
-
-def _size(results: ResultsLike, base: str, budget: str) -> tuple[str | Value | Quote, ...]:
-    """The budget in words: a share of K*, with K* itself, or an amount."""
-    lru = f"{base}.lru.b{budget}"
-    if not budget.replace(".", "", 1).isdigit():
-        return (Quote(lru, f"{budget} of memory"),)
-    share: str | Quote = "a tenth" if budget == "10" else Quote(lru, f"{budget}%")
-    if not known(results, f"{base}.kstar_bytes"):
-        return (share, " of the memory that would hold all of them")
-    return (share, *say(results, f" of the {{{base}.kstar_bytes}} that would hold all of them").parts)
+    return Sentence((head, *budget.size(results, base, chosen), *say(results, f", {rates}.").parts))
 
 
 def _verdict(results: ResultsLike, base: str, lru: str, others: list[str]) -> str:
@@ -175,6 +148,8 @@ def _verdict(results: ResultsLike, base: str, lru: str, others: list[str]) -> st
     calls = value_of(results, f"{base}.calls")
     if calls is not None and calls < FEW_CALLS:
         return "These are few calls to judge policies by"
+    if alike(results, lru, f"{base}.floor"):
+        return "Memory suffices"
     if rate - value_of(results, f"{base}.floor") < 0.05:
         return "A better policy helps little here"
     if not others:
@@ -186,10 +161,18 @@ def _verdict(results: ResultsLike, base: str, lru: str, others: list[str]) -> st
 
 
 def _detail(results: ResultsLike) -> Sentence:
-    for one, local in zip(_bases("session"), _bases("session+deployment"), strict=True):
+    for one, local in zip(budget.bases("session"), budget.bases("session+deployment"), strict=True):
+        placeless = value_of(results, f"replay.{one.split('.')[1]}.unknown_deployment_share") or 0
         one, local = f"{one}.floor", f"{local}.floor"
-        if not known(results, one, local):
+        # A call of unknown deployment stays where its session is: of many of them, local KV cannot be told.
+        if not known(results, one, local) or placeless > 0.5:
             continue
+        if alike(results, one, local):
+            return say(
+                results,
+                f"Routing does not raise the floor: {{{local}}} of the calls are first touches also where KV "
+                "stays on its deployment.",
+            )
         low, high = value_of(results, one), value_of(results, local)
         word = "Routing hardly raises the floor"
         if high > 1.1 * low:
@@ -212,8 +195,8 @@ FIGURE = FigureSpec(
     tables=("residency_replay",),
     keys=tuple(
         f"{base}.{what}"
-        for objects in _OBJECTS
-        for base in _bases(objects)
+        for objects in budget.OBJECTS
+        for base in budget.bases(objects)
         for what in ("floor", "kstar_bytes", "lru.b10", "fnu.b10", "mrr.b10")
     ),
     needs=(),
@@ -227,8 +210,15 @@ FIGURE = FigureSpec(
     "FNU, furthest next use, drops what is called furthest in the future, which it knows; MRR "
     "shrinks the least recently used object to an int4 copy before it drops anything.",
     population="calls with a session id, of the window or of its busiest hour",
-    wording="A better policy “helps little” when LRU is within five points of the first touches; policy "
-    "“decides” when the best one shown is fifteen points or more below LRU, “only memory helps” when under five.",
+    counts=tuple(
+        (f"{base}.floor", f"calls {budget.STREAMS[base.split('.')[1]]}")
+        for objects in budget.OBJECTS
+        for base in budget.bases(objects)
+    ),
+    wording="Memory “suffices” when LRU rebuilds first touches only; a better policy “helps little” when LRU is "
+    "within five points of the first touches; policy “decides” when the best one shown is fifteen points or more "
+    "below LRU, “only memory helps” when under five. The sentence speaks of the first budget that was asked for as "
+    "an amount, else of the share nearest to a tenth.",
     caution="Counterfactual: nobody ran these policies. One pool stands for all replicas, which is kinder "
     "than memory that is split among them. FNU is no bound, as objects differ in size. "
     "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "

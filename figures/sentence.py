@@ -14,7 +14,7 @@ from urllib.parse import quote
 from figures.source import NumberLike, ResultsLike, known, why_of
 from figures.units import clean, format_value
 
-__all__ = ["Quote", "Sentence", "Value", "anchor", "clause", "lacking", "say", "text"]
+__all__ = ["Quote", "Sentence", "Value", "alike", "anchor", "clause", "interval", "lacking", "say", "text"]
 
 _FIELD = re.compile(r"\{([^{}]+)\}")
 
@@ -80,13 +80,13 @@ def _markup(part: str | Value | Quote) -> str:
     key = escape(part.key)
     if isinstance(part, Quote):
         return f'<span class="why" data-key="{key}">{escape(part.text)}</span>'
-    interval = (
+    shown = (
         f' <span class="interval" data-key="{key}">({escape(part.interval)})</span>' if part.interval else ""
     )
     return (
         f'<a class="ref" href="#{quote(anchor(part.key))}">'
         f'<span class="n" data-key="{key}" title="{escape(part.title)}">{escape(part.text)}</span></a>'
-        f"{interval}"
+        f"{shown}"
     )
 
 
@@ -122,6 +122,20 @@ def clause(results: ResultsLike, template: str) -> Sentence:
     return say(results, template) if known(results, *keys) else Sentence()
 
 
+def alike(results: ResultsLike, *keys: str) -> bool:
+    """Whether the numbers read the same, so that naming a second one would say nothing."""
+    numbers = [results.numbers[key] for key in keys if known(results, key)]
+    return len(numbers) == len(keys) and len({format_value(n.value, n.unit) for n in numbers}) == 1
+
+
+def interval(number: NumberLike) -> str:
+    """`4,700 to 4,730`; empty where there is none, or one that reads as the value itself."""
+    if number.lo is None or number.hi is None:
+        return ""
+    low, high = format_value(number.lo, number.unit), format_value(number.hi, number.unit)
+    return "" if low == high == format_value(number.value, number.unit) else f"{low} to {high}"
+
+
 def lacking(results: ResultsLike, subject: str, keys: tuple[str, ...]) -> Sentence:
     """What stands in place of a finding: what is not known, and why."""
     for key in keys:
@@ -138,9 +152,6 @@ def lacking(results: ResultsLike, subject: str, keys: tuple[str, ...]) -> Senten
 
 
 def _value(key: str, number: NumberLike) -> Value:
-    interval = ""
-    if number.lo is not None and number.hi is not None:
-        interval = f"{format_value(number.lo, number.unit)} to {format_value(number.hi, number.unit)}"
     size = "" if number.n is None else f"; n = {number.n:,}"
     title = f"{key} = {clean(number.value)} {number.unit}; {clean(number.population, 160)}{size}"
-    return Value(key, format_value(number.value, number.unit), title, interval)
+    return Value(key, format_value(number.value, number.unit), title, interval(number))

@@ -10,7 +10,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-__all__ = ["NumberLike", "ResultsLike", "Row", "known", "rows", "value_of", "why_of"]
+from figures.style import FEW
+
+__all__ = ["NumberLike", "ResultsLike", "Row", "few", "known", "rows", "value_of", "why_of"]
 
 Row = dict[str, Any]
 
@@ -61,6 +63,12 @@ def value_of(results: ResultsLike, key: str) -> Any:
 def known(results: ResultsLike, *keys: str) -> bool:
     """Whether every one of `keys` has a value."""
     return all(value_of(results, key) is not None for key in keys)
+
+
+def few(results: ResultsLike, *keys: str) -> bool:
+    """Whether so few stand behind one of the means that nothing should be read into it."""
+    sizes = [results.numbers[key].n for key in keys if key in results.numbers]
+    return any(n is not None and n < FEW for n in sizes)
 
 
 def why_of(results: ResultsLike, key: str) -> str:

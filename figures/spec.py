@@ -15,7 +15,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import style
+from figures import geometry, style
 from figures.sentence import Sentence, lacking
 from figures.source import ResultsLike, known, why_of
 
@@ -77,6 +77,7 @@ class FigureSpec:
     detail: Callable[[ResultsLike], Sentence]
     definition: str
     population: str
+    counts: tuple[tuple[str, str], ...]  # key, and what its n counts: "sessions with several calls"
     wording: str  # from which numbers on which word is used
     caution: str  # where it may be wrong
     in_summary: bool = True
@@ -111,29 +112,27 @@ class FigureSpec:
         return figure
 
     def certainty(self, results: ResultsLike) -> str:
-        """How sure the numbers of this figure are."""
-        bounded = [
-            results.numbers[k]
-            for k in self.keys
-            if known(results, k) and results.numbers[k].lo is not None and results.numbers[k].hi is not None
-        ]
-        if bounded:
-            return f"Intervals stand behind the numbers; {bounded[0].method}."
-        if not any(known(results, key) for key in self.keys):
+        """How sure the numbers of this figure are, and what its bytes assume."""
+        numbers = [results.numbers[key] for key in self.keys if known(results, key)]
+        if not numbers:
             return ""
-        return {
+        bounded = [number for number in numbers if number.lo is not None and number.hi is not None]
+        sure = {
             "measured": "Exact count over the trace; no sampling, so no interval.",
-            "estimated": "Exact count over the trace, times an assumed number of KV bytes a token.",
+            "estimated": "Exact count of tokens over the trace, turned into bytes.",
             "replayed": "Exact replay of the observed calls; no interval was asked for.",
         }[self.kind]
+        if bounded:
+            sure = f"Intervals stand behind the numbers; {bounded[0].method}."
+        in_bytes = any(number.unit in ("bytes", "GiB") for number in numbers)
+        assumed = geometry.assumed(results)
+        return f"{sure} Bytes assume {assumed}." if in_bytes and assumed else sure
 
-    def sizes(self, results: ResultsLike) -> dict[str, list[int]]:
-        """Population -> each n that the store gives for the keys of this figure."""
-        found: dict[str, list[int]] = {}
-        for key in self.keys:
+    def sizes(self, results: ResultsLike) -> list[tuple[str, int]]:
+        """What each n of this figure counts, and the n."""
+        found: dict[tuple[str, int], None] = {}
+        for key, what in self.counts:
             number = results.numbers.get(key)
             if number is not None and number.value is not None and number.n is not None:
-                known_sizes = found.setdefault(number.population, [])
-                if number.n not in known_sizes:
-                    known_sizes.append(number.n)
-        return found
+                found[what, number.n] = None
+        return list(found)

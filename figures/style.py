@@ -15,6 +15,7 @@ __all__ = [
     "BAND",
     "COLOURS",
     "DASHES",
+    "FEW",
     "FOREGROUND",
     "GRID",
     "HATCHES",
@@ -37,6 +38,7 @@ MUTED: Final = "#5b6470"
 GRID: Final = "#dfe3e8"
 COLOURS: Final = ("#0072b2", "#c04f00", "#00795a", "#a3527f", "#8a6a00", "#45525f")
 BAND: Final = 0.18  # opacity of areas
+FEW: Final = 10  # a mean over fewer is drawn hollow: one more call could move it far
 DASHES: Final[tuple[Any, ...]] = (
     "solid",
     (0, (5, 2)),

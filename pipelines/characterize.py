@@ -85,9 +85,11 @@ def _summary(folder: os.PathLike[str]) -> list[str]:
 
     from figures.units import format_value
     from metrics.core.store import Results
+    from report_templates.context import heading
 
     results = Results.open(Path(folder))
-    lines = [f"{results.manifest['name']}, window {results.manifest['window']['name']}"]
+    head = heading(results.manifest)
+    lines = [f"{head['name']}, {head['span']}"]
     for key, title in _SUMMARY:
         number = results.numbers[key]
         value = f"not known: {number.why}" if number.value is None else format_value(number.value, number.unit)

@@ -36,6 +36,7 @@ def manifest(options: Options, trace: Trace, sources: Sequence[Source], digest: 
             "name": trace.window.name, "tz": zone.key,
             "start": iso(trace.profile.first_us if start is None else start, zone),
             "end": iso(trace.profile.last_us if end is None else end, zone),
+            "first_call": iso(trace.profile.first_us, zone), "last_call": iso(trace.profile.last_us, zone),
         },
         "input": {"format": adapter.name, "files": len(sources), "sha256": digest,
                   "bytes": sum(source.path.stat().st_size for source in sources)},

@@ -143,7 +143,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=_threads, metavar="N", help="cores to use (default: all)")
     parser.add_argument("--memory-limit", metavar="8GB", help="memory of the engine; the rest is spilled to disk")
     parser.add_argument("--names", action="store_true", help="publish model and deployment names instead of labels")
-    parser.add_argument("--strict", action="store_true", help="make any bad row an error")
+    parser.add_argument("--strict", action="store_true", help="make any bad row an error, and any repeated call")
     return parser
 
 

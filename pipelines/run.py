@@ -14,7 +14,7 @@ from metrics.catalogue import METRICS
 from metrics.core import audit as audits
 from metrics.core.clock import Window, iso
 from metrics.core.engine import Engine
-from metrics.core.ingest import Ingested, ingest
+from metrics.core.ingest import Ingested, first_repeat, ingest
 from metrics.core.metric import measure
 from metrics.core.store import Results, StoreWriter
 from metrics.core.trace import Settings, Trace
@@ -29,7 +29,7 @@ from replay.residency.stream_file import StreamFile, extract_stream
 from replay.residency.study import declared, study
 from report_templates.render import render_index, render_report
 from telemetry.adapter import DefectLog, Source
-from telemetry.errors import InputError
+from telemetry.errors import InputError, escaped
 from telemetry.sources import content_hash, expand
 
 __all__ = ["Outcome", "characterize"]
@@ -88,6 +88,8 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
             with progress.stage("reading", f"{len(sources)} file{'s' if len(sources) != 1 else ''}"):
                 batches = progress.counted(options.adapter.read(sources, options.read, log))
                 ingested = ingest(engine, batches, options.config.rules, event_log=options.adapter.event_log)
+            if options.strict and not options.adapter.repeats_calls and ingested.defects.get("duplicate"):
+                raise _repeats(engine, ingested, sources)
             job = _Job(options, engine, sources, log, ingested, _settings(options), work, digest, started, progress)
             windows, empty = windows_of(options, engine, ingested)
             with out.replaced() as results:
@@ -98,6 +100,14 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
     skipped = (*empty, *(window.name for window in windows if window.name not in done))
     return Outcome(tuple(out.path / name for name in done), tuple(sorted(skipped)), out.path / page, progress.seconds,
                    log)
+
+
+def _repeats(engine: Engine, ingested: Ingested, sources: Sequence[Source]) -> InputError:
+    """Duplicates as an error of a strict run: only the whole input shows them."""
+    rank, row = first_repeat(engine)
+    source, count = sources[rank], ingested.defects["duplicate"]
+    return InputError(f"{escaped(source.name)}, {source.row(row)}: duplicate, the same call recorded again ({count:,} "
+                      "such in all). Take the repeats out, or run without --strict to set such rows aside.")
 
 
 @contextmanager

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from figures.sentence import Sentence, anchor, clause, text
+from figures.sentence import Sentence, anchor, clause, interval, text
 from figures.source import NumberLike, ResultsLike
 from figures.units import clean, format_value
 
-__all__ = ["audit_view", "glance", "heading", "made_by", "number_groups", "warnings"]
+__all__ = ["audit_view", "coverage", "glance", "heading", "made_by", "number_groups", "warnings"]
 
 MOST_NUMBERS: Final = 3_000
 _MOST_TEXT: Final = 20_000
@@ -43,28 +43,41 @@ _GROUPS: Final = {
 
 
 def heading(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Name of the trace and its window, in words."""
+    """Name of the trace and its window, in words; a window that is alone has no name, its range says more."""
     window = _mapping(manifest.get("window"))
-    start, end, zone = (
-        _moment(window.get("start")),
-        _moment(window.get("end")),
-        clean(window.get("tz") or ""),
-    )
+    name, zone = clean(window.get("name") or ""), clean(window.get("tz") or "")
+    start, end = _moment(window.get("start")), _moment(window.get("end"))
     span = f"{start} to {end}" if start and end else ""
     return {
         "name": clean(manifest.get("name") or "unnamed trace"),
-        "window": clean(window.get("name") or ""),
+        "window": "" if name in ("all", "window") else name,
         "span": f"{span} ({zone})" if span and zone else span,
     }
 
 
+def coverage(manifest: Mapping[str, Any], *, begins: bool, ends: bool) -> list[str]:
+    """Where the calls of the input begin or end inside of the window; what lies beyond is for the reader to judge."""
+    window = _mapping(manifest.get("window"))
+    start, first, last, end = (_time(window.get(key)) for key in ("start", "first_call", "last_call", "end"))
+    found = []
+    if begins and start and first and first > start:
+        found.append(f"first call at {_moment(window['first_call'])}")
+    if ends and end and last and last < end:
+        found.append(f"last call at {_moment(window['last_call'])}")
+    return found
+
+
 def _moment(value: object) -> str:
     """An ISO moment as people write it; anything else as it is."""
+    moment = _time(value)
+    return f"{moment:%Y-%m-%d %H:%M:%S}".removesuffix(":00") if moment else clean(value or "")
+
+
+def _time(value: object) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(str(value))
+        return datetime.fromisoformat(str(value))
     except ValueError:
-        return clean(value or "")
-    return f"{moment:%Y-%m-%d %H:%M:%S}".removesuffix(":00")
+        return None
 
 
 def glance(results: ResultsLike) -> Sentence:
@@ -81,13 +94,28 @@ def glance(results: ResultsLike) -> Sentence:
 
 def _cuts(results: ResultsLike) -> Sentence:
     """How many sessions the window's edges cut, where the log can tell."""
-    cuts = [results.numbers.get(f"trace.sessions_cut_{side}") for side in ("left", "right")]
-    if any(number is not None and number.lo != number.hi for number in cuts):
-        return text("The log ends with the window, so it cannot tell how many sessions the edges cut.")
+    left, right = (_open(results.numbers.get(f"trace.sessions_cut_{side}")) for side in ("left", "right"))
+    if left and right:
+        return text(
+            "The log begins and ends with the window, so it cannot tell how many sessions the edges cut."
+        )
+    if left:
+        return text("The log begins with the window, so it cannot tell how many sessions the start cuts.") + clause(
+            results, "The end cuts {trace.sessions_cut_right|session}."
+        )
+    if right:
+        return clause(results, "The start cuts {trace.sessions_cut_left|session}.") + text(
+            "The log ends with the window, so it cannot tell how many sessions the end cuts."
+        )
     return clause(
         results,
         "Its edges cut {trace.sessions_cut_left|session} at the start and {trace.sessions_cut_right} at the end.",
     )
+
+
+def _open(number: NumberLike | None) -> bool:
+    """Whether the input does not reach beyond an edge, so that any session may go on there."""
+    return number is not None and number.lo != number.hi
 
 
 def warnings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -196,9 +224,6 @@ def number_groups(
 
 def _row(key: str, number: NumberLike) -> NumberRow:
     missing = number.value is None
-    interval = ""
-    if number.lo is not None and number.hi is not None:
-        interval = f"{format_value(number.lo, number.unit)} to {format_value(number.hi, number.unit)}"
     text = format_value(number.value, number.unit)
     exact = "" if missing or _exact(number.value) == text else _exact(number.value)
     return NumberRow(
@@ -206,7 +231,7 @@ def _row(key: str, number: NumberLike) -> NumberRow:
         anchor(key),
         text,
         exact,
-        interval,
+        interval(number),
         clean(number.unit),
         clean(number.population, 200),
         "" if number.n is None else f"{number.n:,}",

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from figures import budget, geometry
 from figures.registry import all_figures
 from figures.sentence import Value, clause
 from figures.source import ResultsLike
@@ -35,9 +36,11 @@ INDEX_COLUMNS = (
     ("gap.p50_s", "Gap, median"),
     ("working_set.p90_gib", "KV of a session, largest tenth"),
     ("ceiling.hold_all_live_bytes", "Hold all live"),
-    ("idle_cap.1h.ceiling_bytes", "With a cap of 1 h"),
-    ("replay.busiest-hour.session.lru.b10", "LRU rebuilds at a tenth of K*"),
+    ("idle_cap.1h.ceiling_bytes", "With a cap of 1\N{NO-BREAK SPACE}h"),
 )
+
+#: What the last column shows where nothing was replayed.
+_REPLAYED = "replay.busiest-hour.session.lru.b10"
 
 #: Tables that say who serves the calls; no figure draws them.
 SERVED_TABLES = ("models", "deployments")
@@ -85,6 +88,7 @@ def render_report(results: ResultsLike) -> str:
             found=[f for f in summary if not f["lead"].missing],
             not_found=[f for f in figures if f["lead"].missing],
             served=[tables.view(results, name) for name in SERVED_TABLES if results.has_table(name)],
+            assumed=geometry.assumed(results),
             warnings=context.warnings(results.manifest),
             audit=context.audit_view(results.audit),
             groups=groups,
@@ -112,10 +116,6 @@ def _figure(spec: FigureSpec, results: ResultsLike) -> dict[str, Any]:
             finding.plain(),
         )
         panels.append({"title": panel.title, "svg": Markup(svg)})  # serialised XML: escaped there
-    sizes = [
-        (clean(population, 200), ", ".join(f"{n:,}" for n in sizes[:5]))
-        for population, sizes in list(spec.sizes(results).items())[:5]
-    ]
     return {
         "spec": spec,
         "lead": spec.lead(results),
@@ -123,42 +123,44 @@ def _figure(spec: FigureSpec, results: ResultsLike) -> dict[str, Any]:
         "panels": panels,
         "reasons": reasons,
         "certainty": clean(spec.certainty(results), 400),
-        "sizes": sizes,
+        "sizes": [(what, f"{n:,}") for what, n in spec.sizes(results)],
         "tables": [tables.view(results, name) for name in spec.tables if results.has_table(name)],
     }
 
 
 def render_index(title: str, windows: Sequence[tuple[str, str, ResultsLike]]) -> str:
-    """A page with one line a window: `windows` are (label, address of its report, its results)."""
-    lines = []
+    """A page with one line a window, in order of time: `windows` are (label, address of its report, its results)."""
+    lines: list[dict[str, Any]] = []
+    replayed = next(filter(None, (budget.lru_key(results) for *_, results in windows)), _REPLAYED)
+    columns = (*INDEX_COLUMNS, (replayed, f"LRU rebuilds with {budget.short(replayed)}"))
     for label, href, results in windows:
         parts = urlsplit(href)
         if parts.scheme or parts.netloc or href.startswith(("/", "\\")):
             raise ValueError(
                 f"the report of window {clean(label)!r} must be a relative address, not {clean(href)!r}"
             )
+        begins, ends = not lines, len(lines) == len(windows) - 1
         lines.append(
             {
                 "label": clean(label),
                 "href": href,
-                "cells": [_cell(results, key) for key, _ in INDEX_COLUMNS],
+                "span": context.heading(results.manifest)["span"],
+                "coverage": context.coverage(results.manifest, begins=begins, ends=ends),
+                "cells": [_cell(results, key) for key, _ in columns],
                 "warnings": len(context.warnings(results.manifest)),
             }
         )
     return (
         _environment()
         .get_template("index.html.j2")
-        .render(
-            style=_style(), title=clean(title, 200), columns=[name for _, name in INDEX_COLUMNS], lines=lines
-        )
+        .render(style=_style(), title=clean(title, 200), columns=[name for _, name in columns], lines=lines)
     )
 
 
 def _cell(results: ResultsLike, key: str) -> Value | str:
-    """The number of `key` as it would stand in a sentence, a replay of the window where no hour was; else words."""
-    keys = (key, key.replace("busiest-hour", "window"))
-    for name in keys:
-        for part in clause(results, f"{{{name}}}").parts:
-            if isinstance(part, Value):
-                return part
-    return "not known" if any(name in results.numbers for name in keys) else "not asked for"
+    """The number of `key` as it would stand in a sentence; else words."""
+    for part in clause(results, f"{{{key}}}").parts:
+        if isinstance(part, Value):
+            return part
+    asked = any(name in results.numbers for name in (key, key.replace("busiest-hour", "window")))
+    return "not known" if asked else "not asked for"

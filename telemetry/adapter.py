@@ -43,6 +43,15 @@ class Source:
     repeats: str | None = None
     partition: Mapping[str, str] = field(default_factory=dict)
 
+    def row(self, number: int) -> str:
+        """How messages call a record of the file."""
+        return f"row {number} after the header" if self.headed else f"row {number}"
+
+    @property
+    def headed(self) -> bool:
+        """Whether a header, which is not counted, stands before the records."""
+        return self.path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+
 
 @dataclass(frozen=True)
 class TimestampRule:
@@ -114,13 +123,13 @@ class DefectLog:
     def note(self, reason: str, source: Source, row: int, column: str, value: object) -> None:
         """Record one bad record; raises InputError when strict."""
         name, column = escaped(source.name), escaped(column)
-        where = f"{name}, row {row}, column {column}: {reason} ({quoted(value)})"
+        where = f"{name}, {source.row(row)}, column {column}: {reason} ({quoted(value)})"
         if self.strict:
             raise InputError(f"{where}. Mend the record, or run without --strict to set such rows aside.")
         seen = self.examples.setdefault(reason, [])
         if len(seen) < self.EXAMPLES:
             seen.append(where)
-            self.places.setdefault(reason, []).append(f"file {source.rank + 1}, row {row}, column {column}")
+            self.places.setdefault(reason, []).append(f"file {source.rank + 1}, {source.row(row)}, column {column}")
 
     def flag(self, name: str, count: int = 1) -> None:
         """Count records that are kept."""
@@ -148,6 +157,9 @@ class Adapter:
         unless its own calls lie outside.
     event_log : bool
         True when records equal in every column are one event logged twice.
+    repeats_calls : bool
+        True when the format writes a call several times as it goes on, so that repeats are no fault
+        of an input.
     needs_arrivals : bool
         True when sessions have no place in time of their own (`--arrivals` is required).
     derived : mapping of str to str
@@ -161,5 +173,6 @@ class Adapter:
     notes: tuple[str, ...] = ()
     whole_sessions: bool = False
     event_log: bool = False
+    repeats_calls: bool = False
     needs_arrivals: bool = False
     derived: Mapping[str, str] = field(default_factory=dict)

@@ -124,7 +124,7 @@ def _check_quotes(source: Source, unreadable: list[tuple[int, str]]) -> None:
     """A quote that never closes swallows records, which then cannot be counted."""
     for row, text in unreadable:
         if text.count('"') % 2 and "\n" in text:
-            raise InputError(f"{source.name}, row {row}: a quote opens and never closes "
+            raise InputError(f"{source.name}, {source.row(row)}: a quote opens and never closes "
                              f"({quoted(_utf8(text))}). Mend the quote, or export the file again.")
 
 
@@ -153,12 +153,12 @@ def _utf8(text: str) -> str:
 
 def _failure(source: Source, last: int, error: Exception) -> InputError:
     """What to tell a user about an error of the parser or of the file."""
-    text = str(error)
+    text, rows = str(error), f"row {last} (the header is not counted)"
     if "straddling" in text:
-        return InputError(f"{source.name}: a record after row {last} is longer than {_BLOCK >> 20} MiB: as a "
+        return InputError(f"{source.name}: a record after {rows} is longer than {_BLOCK >> 20} MiB: as a "
                           "rule a quote that never closes. Mend it, or export the file again.")
     if "runcated" in text or "zlib" in text.lower():
-        return InputError(f"{source.name}: the gzip data is truncated or damaged after row {last} "
+        return InputError(f"{source.name}: the gzip data is truncated or damaged after {rows} "
                           f"({shorten(text, 120)}). Copy or export the file again.")
-    return InputError(f"{source.name}: cannot be read as CSV after row {last} ({shorten(text, 120)}). "
+    return InputError(f"{source.name}: cannot be read as CSV after {rows} ({shorten(text, 120)}). "
                       "Check the file, or export it again.")

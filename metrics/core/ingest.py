@@ -18,7 +18,7 @@ from metrics.core.engine import Engine, scratch
 from metrics.core.names import NUMBERED_SCHEMA, Names
 from telemetry.errors import InputError
 
-__all__ = ["ROWS_PER_FILE", "Ingested", "ingest"]
+__all__ = ["ROWS_PER_FILE", "Ingested", "first_repeat", "ingest"]
 
 #: pos = source_rank * ROWS_PER_FILE + source_row; 8 M files of 10^12 rows fit 63 bits.
 ROWS_PER_FILE = 1 << 40
@@ -118,6 +118,14 @@ class _Order:
         before, self._last = self._last, (int(places[-1]), int(times[-1]))
         return bool(before <= (places[0], times[0]) and before[1] <= times[0]
                     and (places[1:] > places[:-1]).all() and (times[1:] >= times[:-1]).all())
+
+
+def first_repeat(engine: Engine) -> tuple[int, int]:
+    """Rank of the file and number of the record of the first duplicate of the input; there must be one."""
+    first = engine.row("select min(pos) as pos from raw where defect = 'duplicate' or (defect is null and not exists "
+                       "(select 1 from usable where usable.pos = raw.pos))")
+    rank, row = divmod(first["pos"], ROWS_PER_FILE)
+    return rank, row
 
 
 def _nothing(rows: int, defects: dict[str, int]) -> str:

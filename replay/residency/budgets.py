@@ -17,10 +17,12 @@ from telemetry.errors import UsageError, shorten
 
 __all__ = ["DEFAULT_BUDGETS", "Budget", "parse_budget", "parse_budgets", "units_to_bytes"]
 
-BYTES = {"B": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+         "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 ALLOWED = ("Write a share of the no-eviction peak, such as 10% or 0.5%, or a size, such as 4.7TB (units: "
            f"{', '.join(BYTES)}); more than zero, at most 15 digits before and 9 after the point.")
-GRAMMAR = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?(%|" + "|".join(BYTES) + r")")
+AMOUNT = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
+GRAMMAR = re.compile(rf"({AMOUNT}) ?(%|{'|'.join(BYTES)})")
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,22 @@ def parse_budget(text: str) -> Budget:
     found = GRAMMAR.fullmatch(text.strip())
     amount = Fraction(found[1]) if found else Fraction(0)
     if found is None or amount == 0:
-        raise UsageError(f"budget {shorten(text)!r} is not understood. {ALLOWED}")
+        raise UsageError(f"budget {shorten(text)!r} is not understood.{_meant(text.strip())} {ALLOWED}")
     label = f"{Decimal(found[1]).normalize():f}{found[2]}"
     if found[2] == "%":
         return Budget(label, share=amount / 100)
     return Budget(label, bytes=int(amount * BYTES[found[2]]))
+
+
+def _meant(text: str) -> str:
+    """A question, where the text lacks but the unit, or its capitals."""
+    found = re.fullmatch(rf"({AMOUNT}) ?([A-Za-z]*)", text)
+    if found is None or not Fraction(found[1]):
+        return ""
+    units = [unit for unit in BYTES if unit.lower() == found[2].lower()]
+    if not found[2]:
+        units = ["%", "B"] if Fraction(found[1]) <= 100 else ["B"]
+    return f" Did you mean {' or '.join(found[1] + unit for unit in units)}?" if units else ""
 
 
 def parse_budgets(texts: Iterable[str]) -> tuple[Budget, ...]:

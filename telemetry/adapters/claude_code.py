@@ -239,6 +239,7 @@ ADAPTER: Final = Adapter(
     description="Claude Code project logs, one line a message",
     suffixes=(".jsonl",),
     read=_read,
+    repeats_calls=True,
     notes=(
         "Rows are assistant lines: one response is logged on several, so many rows are duplicates.",
         "A call's time is that of its first logged line: late by the time to the first block.",

@@ -69,6 +69,8 @@ def test_claude_code(cli: Any, tools: Any) -> None:
     assert audit["rows_used"] + sum(audit["rows_excluded"].values()) == audit["rows_read"]
     assert audit["rows_excluded"]["duplicate"] > 0
     assert str(folder) not in tools.published(ran.out)
+    # The format repeats calls by design, so that is nothing to object to.
+    assert cli.ok(folder / "stream.jsonl", "--strict", format="claude-code").json("audit")["rows_excluded"]["duplicate"]
     cli.fails(3, cli.file(b'{"type": "summary"}\n', "a.jsonl"), format="claude-code", says=["recognised"])
     cli.fails(3, cli.file(b"\xff\xfe\x00\n" * 9, "b.jsonl"), format="claude-code", says=["recognised"])
 

@@ -125,7 +125,7 @@ def test_bad_row_is_counted_or_strictly_an_error(cli: Any, case: str) -> None:
     ran = cli.ok(data, light=True)
     audit, reason = ran.json("audit"), case.split(" ")[0] if case != "no tokens" else "bad_tokens"
     assert (audit["flags"] if reason == "bad_optional" else audit["rows_excluded"])[reason] == 1
-    assert any(place.startswith("file 1, row 21, column ") for place in audit["examples"][reason])
+    assert any(place.startswith("file 1, row 21 after the header, column ") for place in audit["examples"][reason])
     assert f"set aside or flagged, {reason}" in ran.stderr
 
 
@@ -133,9 +133,25 @@ def test_good_rows_pass_strict(cli: Any) -> None:
     cli.ok(cli.file(), "--strict", light=True)
 
 
+@pytest.mark.parametrize("case", ["call id", "file"])
+def test_a_duplicate_is_counted_or_strictly_an_error(cli: Any, case: str) -> None:
+    again = cli.rows[3].replace(",30,okapi", ",20,okapi"), cli.rows[5]  # the first is the one set aside
+    inputs = [cli.csv(*again)] if case == "call id" else [cli.file(name="a.csv"), cli.file(name="b.csv")]
+    row, count = ("row 6", 2) if case == "call id" else ("row 1", 20)
+    ran = cli.fails(3, *inputs, "--strict", says=[f"{inputs[-1]}, {row} after the header: duplicate", f"({count} such",
+                                                  "--strict"])
+    assert "ibex" not in ran.stderr
+    assert not ran.out.exists()
+    assert cli.ok(*inputs, light=True).json("audit")["rows_excluded"]["duplicate"] == count
+
+
+def test_what_lies_outside_the_window_is_no_bad_row(cli: Any) -> None:
+    cli.ok(cli.file(), "--strict", "--window", "2026-03-03/2026-03-04", light=True)
+
+
 def test_row_numbers_count_records_not_lines(cli: Any) -> None:
     text = cli.header + "\n\n" + cli.rows[0].replace("okapi-large", '"oka\npi"') + "\r\n\n" + "a,never,1" + "," * 11
-    cli.fails(3, cli.file(text + "\n"), "--strict", says=["row 2,", "never"])
+    cli.fails(3, cli.file(text + "\n"), "--strict", says=["row 2 after the header,", "never"])
 
 
 def test_files_that_may_not_be_read(cli: Any, tools: Any) -> None:

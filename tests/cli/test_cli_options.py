@@ -11,6 +11,7 @@ import pytest
 def test_window_takes_its_calls_only(cli: Any) -> None:
     ran = cli.ok(cli.file(), "--window", "2026-03-03T10:01:00Z/2026-03-03T10:05:00Z", light=True)
     assert ran.manifests() == ["window"]
+    assert ran.stdout.startswith("calls trace, 2026-03-03 10:01 to 2026-03-03 10:05 (UTC)\n")
     assert ran.json("audit", "window")["rows_used"] == 4  # the end is not included
     assert ran.json("audit", "window")["rows_excluded"]["outside_window"] == 16
     assert ran.json("manifest", "window")["window"]["start"] == "2026-03-03T10:01:00Z"
@@ -34,7 +35,11 @@ def test_split_makes_a_folder_a_window_and_an_index(cli: Any) -> None:
     index = (ran.out / "index.html").read_text()
     assert 'href="2026-03-03/report.html"' in index
     assert 'href="2026-03-05/report.html"' in index
-    assert "2026-03-04" not in index
+    assert 'href="2026-03-04' not in index
+    assert "2026-03-03 00:00 to 2026-03-04 00:00 (UTC)" in index
+    assert "first call at 2026-03-03 10:00<" in index
+    assert "last call at 2026-03-05 09:00:05<" in index
+    assert index.count("call at ") == 2
     assert ran.stdout.endswith(f"report: {ran.out / 'index.html'}\n")
     for window, calls in (("2026-03-03", 14), ("2026-03-05", 6)):
         assert ran.value("trace.calls", window) == calls

@@ -33,7 +33,7 @@ def test_script_from_another_folder(cli: Any, tools: Any, tmp: Path) -> None:
     code, out, err = tools.finish(cli.process(cli.file(), "--format", "calls", "--out", "report", *QUICK, script=True,
                                               env=environment(tmp)))
     assert code == 0, err
-    assert out.startswith("calls trace, window all\n")
+    assert out.startswith("calls trace, 2026-03-03 10:00 to 2026-03-05 09:00:05 (UTC)\n")
     assert out.endswith("report: report/all/report.html\n")
     assert err == "reading 1 file ...\nordering calls ...\nmetrics ...\nreplays ...\nreport ...\n"
     assert (cli.folder / "report" / "all" / "manifest.json").is_file()

@@ -6,6 +6,7 @@ import re
 import shlex
 from typing import Any
 
+from figures.registry import all_figures
 from telemetry.schema import DEFECTS, FLAGS
 
 TIMED = ("started", "wall_s")
@@ -30,13 +31,22 @@ def test_results_on_stdout_progress_on_stderr(sample: Any) -> None:
     for stage in ("reading", "ordering calls", "metrics", "replays", "report"):
         assert stage in sample.stderr
         assert f"{stage} ..." not in sample.stdout
-    assert "row 501, column timestamp: bad_timestamp ('2026-03-03T25:61:00Z')" in sample.stderr
+    assert "row 501 after the header, column timestamp: bad_timestamp ('2026-03-03T25:61:00Z')" in sample.stderr
 
 
 def test_every_number_has_a_value_or_a_reason(sample: Any) -> None:
     for key, number in sample.json().items():
         assert (number["value"] is None) == bool(number["why"]), key
         assert number["command"].startswith("kvcensus characterize INPUT --format calls --out OUT --stream")
+
+
+def test_every_n_of_a_figure_is_named(sample: Any) -> None:
+    numbers = sample.json()
+    for spec in all_figures():
+        sizes = {key: numbers[key]["n"] for key in spec.keys if numbers.get(key, {}).get("value") is not None}
+        named = [sizes[key] for key, _ in spec.counts if key in sizes]
+        assert named, spec.name
+        assert set(sizes.values()) == set(named), spec.name
 
 
 def test_the_same_bytes_with_other_threads_and_work(cli: Any, sample: Any, tools: Any) -> None:

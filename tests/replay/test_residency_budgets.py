@@ -25,6 +25,7 @@ def test_shares(text, label, share, key):
 @pytest.mark.parametrize(("text", "size"), [
     ("4.7TB", 4_700_000_000_000), ("80GB", 80_000_000_000), ("1MB", 1_000_000),
     ("2TiB", 2**41), ("1GiB", 2**30), ("1MiB", 2**20), ("7B", 7), ("1.5 B", 1),
+    ("2KB", 2_000), ("1.5KiB", 1536),
 ])
 def test_sizes(text, size):
     budget = parse_budget(text)
@@ -36,9 +37,25 @@ def test_sizes(text, size):
     "10%TB", "0TB", ".5%", "5.%", "١٠%", "1_0%", "0.0000000001%", "9" * 5000 + "%",
 ])
 def test_anything_else_is_refused_and_the_message_says_what_is_allowed(text):
-    with pytest.raises(UsageError, match=r"10% or 0\.5%.*4\.7TB.*B, MB, GB, TB, MiB, GiB, TiB") as error:
+    with pytest.raises(UsageError, match=r"10% or 0\.5%.*4\.7TB.*B, KB, MB, GB, TB, KiB, MiB, GiB, TiB") as error:
         parse_budget(text)
     assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize(("text", "meant"), [
+    ("1000000000", "1000000000B"), ("10", "10% or 10B"), (" 0.5 ", "0.5% or 0.5B"),
+    ("4.7tb", "4.7TB"), ("3 kib", "3KiB"),
+])
+def test_a_unit_that_is_missing_or_written_otherwise_is_suggested(text, meant):
+    with pytest.raises(UsageError, match=rf"Did you mean {meant}\?"):
+        parse_budget(text)
+
+
+@pytest.mark.parametrize("text", ["", "0", "10 %%", "5 bananas", "1e9", "9" * 16])
+def test_nothing_is_suggested_for_what_no_unit_could_mend(text):
+    with pytest.raises(UsageError) as error:
+        parse_budget(text)
+    assert "mean" not in str(error.value)
 
 
 def test_defaults():

@@ -110,8 +110,7 @@ def manifest(name: str) -> dict[str, Any]:
         },
         "input": {"format": "calls", "files": 3, "bytes": 912_345_678, "sha256": "ab" * 32},
         "configuration": {
-            "geometry": "llama-2-70b",
-            "beta": 327_680,
+            "geometry": {"name": "llama-2-70b", "bytes_per_token": 327_680, "source": "as the paper"},
             "caps": [t for t, _ in THETAS],
             "replay": {"release": "last", "budgets": list(BUDGETS)},
         },

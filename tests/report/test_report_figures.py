@@ -10,8 +10,10 @@ from xml.etree import ElementTree as ET
 import pyarrow as pa
 import pytest
 import report_stores as stores
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import figures
+from figures import style
 from figures.registry import all_figures
 from figures.svg import to_svg
 
@@ -119,6 +121,93 @@ def test_an_absent_table_gives_a_reason_and_no_figure(spec):
 
 def test_a_figure_for_a_notebook_holds_all_panels():
     assert len(FIGURES[0].draw(stores.deep()).axes) == 3
+
+
+def _drawn(name, panel, store):
+    """The axes of a panel, and what measures text on them."""
+    (spec,) = [spec for spec in FIGURES if spec.name == name]
+    (found,) = [p for p in spec.all_panels(store) if p.name == panel]
+    figure = found.figure(store)
+    return figure.axes[0], FigureCanvasAgg(figure).get_renderer()
+
+
+@pytest.mark.parametrize("kind", ["deep", "shallow"])
+@pytest.mark.parametrize("spec", FIGURES, ids=lambda s: s.name)
+def test_a_legend_stands_between_the_axes_and_the_edge(spec, kind):
+    store = getattr(stores, kind)()
+    for panel in spec.all_panels(store):
+        ax, renderer = _drawn(spec.name, panel.name, store)
+        if ax.get_legend():
+            box = ax.get_legend().get_window_extent(renderer)
+            assert box.y0 >= ax.get_window_extent(renderer).y1 - 1
+            assert box.y1 <= ax.figure.bbox.y1 + 3  # the legend's own padding may pass the edge
+            assert box.x1 <= ax.figure.bbox.x1 + 3
+
+
+def test_names_of_reference_lines_stand_where_no_curve_is():
+    ax, _ = _drawn("fig07b", "bytes", stores.deep())
+    assert not ax.texts
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["exact peak 501.8 TB", "half of the time below 180.0 TB"]
+
+
+@pytest.mark.parametrize("median", [0.9, 25.7, 60.0, 200.0])
+def test_quantiles_of_working_sets_stand_beside_the_curve_and_the_line(median):
+    store = stores.deep()
+    rows = [{"gib": median * 10 ** ((i - 50) / 40), "sessions": 1, "cdf": i / 100} for i in range(1, 101)]
+    store.tables["working_set_cdf"] = pa.Table.from_pylist(rows)
+    for key, place in (("p50", 49), ("p90", 89), ("p99", 98)):
+        store.numbers[f"working_set.{key}_gib"] = stores.Number(rows[place]["gib"], "GiB")
+    ax, renderer = _drawn("fig07", "cdf", store)
+    curve, gpu = ax.lines[0].get_path().interpolated(20), ax.lines[1]
+    points = ax.transData.transform(curve.vertices)
+    line = ax.transData.transform((gpu.get_xdata()[0], 0))[0]
+    boxes = [text.get_window_extent(renderer) for text in ax.texts]
+    assert len(boxes) == 3
+    for box in boxes:
+        assert not any(box.contains(x, y) for x, y in points)
+        assert not box.x0 <= line <= box.x1
+        assert not any(box.overlaps(other) for other in boxes if other is not box)
+
+
+def test_the_mean_of_few_is_hollow_and_no_line_leads_to_it():
+    store = stores.deep()
+    rows = store.tables["excursion_reuse"].to_pylist()
+    for row in rows:
+        row["calls"] = 1 if (row["split"], row["band"], row["excursion"]) == ("gap", "under 10 s", "1") else 100
+    store.tables["excursion_reuse"] = pa.Table.from_pylist(rows)
+    ax, _ = _drawn("fig05", "gap", store)
+    hollow = [line for line in ax.lines if line.get_markerfacecolor() == style.BACKGROUND and len(line.get_xdata())]
+    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in hollow] == [(1, pytest.approx(0.451 + 0.03))]
+    joined = ax.lines[0].get_ydata()
+    assert [y == y for y in joined] == [True, False, True, True]  # nan breaks the line
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["hollow: under 10 calls"]
+    ax, _ = _drawn("fig05", "placement", store)
+    assert ax.get_legend() is None
+
+
+def test_a_mark_below_the_end_of_the_curve_is_left_out():
+    store = stores.deep()
+    rows = [{"calls": i, "sessions": 1, "ccdf": 1 - i / 36} for i in range(1, 37)]
+    store.tables["depth_ccdf"] = pa.Table.from_pylist(rows)
+    ax, _ = _drawn("fig03", "loglog", store)
+    assert [text.get_text().split(":")[0] for text in ax.texts] == ["half", "a tenth"]
+    store.tables["depth_ccdf"] = pa.Table.from_pylist([{"calls": 5, "sessions": 9, "ccdf": 0.0}])
+    ax, _ = _drawn("fig03", "loglog", store)
+    assert [text.get_text() for text in ax.texts] == ["all sessions are equally deep"]
+
+
+def test_the_words_behind_a_full_bar_stay_in_the_picture():
+    store = stores.deep()
+    for table in ("class_share", "transition_reuse"):
+        rows = store.tables[table].to_pylist()
+        full = {"context_share", "uncached_share", "share", "mean_reuse"}
+        rows = [{k: 0.9999 if k in full else v for k, v in row.items()} for row in rows]
+        store.tables[table] = pa.Table.from_pylist(rows)
+    for name, panel in (("fig04", "shares-0"), ("fig09", "bars")):
+        ax, renderer = _drawn(name, panel, store)
+        assert ax.texts
+        assert all(text.get_window_extent(renderer).x1 <= ax.figure.bbox.x1 for text in ax.texts)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)

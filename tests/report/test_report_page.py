@@ -14,6 +14,7 @@ import report_stores as stores
 
 from figures.sentence import anchor
 from figures.units import clean
+from report_templates.context import glance
 from report_templates.render import render_index, render_report
 from report_templates.tables import view
 
@@ -94,6 +95,25 @@ def test_rows_are_accounted_for(pages):
     store = stores.deep()
     store.audit = {**store.audit, "rows_used": 17}
     assert "does not add up" in render_report(store)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "says"),
+    [
+        ((0, 9), (0, 9), ["begins and ends with the window"]),
+        ((0, 9), (3, 3), ["begins with the window", "The end cuts 3 sessions."]),
+        ((1, 1), (0, 9), ["The start cuts 1 session.", "ends with the window"]),
+        ((0, 0), (3, 3), ["Its edges cut 0 sessions at the start and 3 at the end."]),
+    ],
+)
+def test_the_edges_that_the_log_cannot_see_beyond_are_said(left, right, says):
+    store = stores.deep()
+    for side, (lo, hi) in (("left", left), ("right", right)):
+        key = f"trace.sessions_cut_{side}"
+        store.numbers[key] = replace(store.numbers[key], value=hi, lo=lo, hi=hi)
+    found = glance(store).plain()
+    assert all(part in found for part in says)
+    assert ("cannot tell" in found) == ("with the window" in says[0] + says[-1])
 
 
 def test_warnings_stand_before_the_findings(pages):
@@ -188,6 +208,47 @@ def test_the_index_has_a_line_a_window():
     assert {"day-1/report.html", "b/report.html"} <= set(page.links)
     assert "17.0 M" in html
     assert "not known" in html
+
+
+def _day(store, day, first, last):
+    """The store as the window of a day with calls between two times."""
+    start, end = (f"2026-07-0{d}T00:00:00+00:00" for d in (day, day + 1))
+    calls = {"first_call": f"2026-07-0{day}T{first}Z", "last_call": f"2026-07-0{day}T{last}Z"}
+    store.manifest = {
+        **store.manifest,
+        "window": {"name": f"2026-07-0{day}", "tz": "UTC", "start": start, "end": end, **calls},
+    }
+    return f"2026-07-0{day}", f"{day}/report.html", store
+
+
+def test_the_index_shows_ranges_and_where_the_calls_begin_and_end():
+    calls = ((1, "09:30:00", "23:59:58"), (2, "00:00:07", "23:59:59"), (3, "00:00:02", "11:00:30.5"))
+    days = [_day(stores.deep(), day, first, last) for day, first, last in calls]
+    html = render_index("days", days)
+    assert "2026-07-01 00:00 to 2026-07-02 00:00 (UTC)" in html
+    assert re.findall(r">((?:first|last) call at [^<]*)<", html) == [
+        "first call at 2026-07-01 09:30",
+        "last call at 2026-07-03 11:00:30",
+    ]
+    whole = render_index("day", [_day(stores.deep(), 1, "00:00:00", "11:00:00")])
+    assert "first call" not in whole
+    assert "last call at 2026-07-01 11:00" in whole
+
+
+def test_the_last_column_of_the_index_is_the_budget_of_the_sentence():
+    store = stores.deep()
+    assert ">LRU rebuilds with 10% of K*</th>" in render_index("x", [("day", "day.html", store)])
+    store.numbers["replay.busiest-hour.session.lru.b4.7TB"] = stores.Number(0.625, "share")
+    html = render_index("x", [("none", "none.html", stores.unknown()), ("day", "day.html", store)])
+    assert ">LRU rebuilds with 4.7TB</th>" in html
+    assert "62.5%" in html
+
+
+@pytest.mark.parametrize(("name", "shown"), [("all", False), ("window", False), ("2026-07-01", True)])
+def test_the_title_names_a_window_of_several_only(name, shown):
+    store = stores.deep()
+    store.manifest = {**store.manifest, "window": {**store.window, "name": name}}
+    assert ('<span class="window">' in render_report(store)) == shown
 
 
 @pytest.mark.parametrize(

@@ -150,16 +150,16 @@ def test_a_value_keeps_its_population_and_n_within_reach():
 @pytest.mark.parametrize(
     ("pattern", "replacement", "says"),
     [
-        (r"\.b(1|2|5|10)$", None, "with 20% of the 47.0 TB that would hold all of them, LRU rebuilds 42.0%"),
+        (r"\.b(1|2|5|10)$", None, "with 20% of the 47.0 TB that would hold everything, LRU rebuilds 42.0%"),
         (r"\.b[\d.]+$", ".b4.7TB", "with 4.7TB of memory, LRU rebuilds"),
         (
             r"\.(floor|lru\.)",
             r".never.\1",
-            "Memory is short: with a tenth of the memory that would hold all of them, LRU rebuilds 62.9%",
+            "Memory is short: with a tenth of the memory that would hold everything, LRU rebuilds 62.9%",
         ),
         (r"\.lru\.", None, "No policy can avoid that 5.39% of the calls"),
         (r"busiest-hour", "window", "of the calls over the whole window, FNU, which knows the future,"),
-        (r"\.session\.", None, "in the busiest hour (one a session and model), FNU, which knows the future,"),
+        (r"\.session\.", None, "in the busiest hour (objects by session and model), FNU, which knows the future,"),
     ],
 )
 def test_the_replay_sentence_follows_what_was_replayed(pattern, replacement, says):

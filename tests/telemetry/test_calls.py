@@ -29,7 +29,7 @@ def test_names_are_mapped(read: Read) -> None:
         timestamp=TimestampRule(zone="UTC"),
     )
     assert rows(table, "t_us", "context_tokens", "defect") == [(T0, 5, "bad_tokens")]
-    assert read.log.examples["bad_tokens"] == [f"{path}, row 1, column hit: bad_tokens ('-1')"]
+    assert read.log.examples["bad_tokens"] == [f"{path}, row 1 after the header, column hit: bad_tokens ('-1')"]
 
 
 def test_a_mapped_name_that_no_file_has(read: Read) -> None:
@@ -101,12 +101,13 @@ def test_bad_optional_values_are_not_reported(read: Read) -> None:
         (None, None, None, "bad_tokens"),
     ]
     assert read.log.flags == {"bad_optional": 1}  # records that are kept
-    assert f"{path}, row 1, column duration_ms: bad_optional ('-1')" in read.log.examples["bad_optional"]
+    found = f"{path}, row 1 after the header, column duration_ms: bad_optional ('-1')"
+    assert found in read.log.examples["bad_optional"]
 
 
 def test_strict_stops_at_the_first_bad_record(read: Read) -> None:
     path = read.write("a.csv", HEAD + "s,2026-01-01T00:00:00Z,5,1\ns,2026-01-01T00:00:00Z,-7,1\n")
-    with pytest.raises(InputError, match=r"a\.csv, row 2, column context_tokens: bad_tokens \('-7'\)"):
+    with pytest.raises(InputError, match=r"a\.csv, row 2 after the header, column context_tokens: bad_tokens \('-7'\)"):
         read(path, strict=True)
 
 
@@ -250,4 +251,4 @@ def test_a_context_above_the_largest_only_with_its_cached_part(read: Read) -> No
         for context, cached in ((8_589_934_591, 0), (8_589_934_590, 1), (8_589_934_590, 2), (8_589_934_591, ""))))
     assert rows(read(path, context_excludes_cached=True), "context_tokens", "defect") == [
         (8_589_934_591, None), (8_589_934_591, None), (None, "bad_tokens"), (8_589_934_591, None)]
-    assert read.log.places == {"bad_tokens": ["file 1, row 3, column context_tokens"]}
+    assert read.log.places == {"bad_tokens": ["file 1, row 3 after the header, column context_tokens"]}

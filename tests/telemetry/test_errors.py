@@ -47,3 +47,11 @@ def test_a_record_is_named_in_one_printable_line() -> None:
     with pytest.raises(InputError) as caught:
         DefectLog(strict=True).note("bad_tokens", source, 3, "tokens", "x")
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(("name", "says"), [
+    ("a.csv", "row 3 after the header"), ("A.CSV.gz", "row 3 after the header"), ("a.tsv", "row 3 after the header"),
+    ("a.jsonl", "row 3"), ("a.parquet", "row 3"), ("csv.json", "row 3"),
+])
+def test_a_row_says_where_a_header_is_not_counted(name: str, says: str) -> None:
+    assert Source(0, Path(name), name).row(3) == says
