@@ -13,6 +13,7 @@ from typing import NoReturn
 from metrics.core.clock import Clock, Window, find_zone, parse_duration, parse_window
 from metrics.core.geometry import GEOMETRIES, Geometry, find_geometry
 from pipelines.config import Config, load_config
+from pipelines.engines import ENGINES, default_engine
 from pipelines.streams import say
 from pipelines.workdir import check_apart
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
@@ -72,6 +73,7 @@ class Options:
     plan: Plan
     geometry: Geometry
     work: Path | None
+    engine: str
     threads: int | None
     memory_limit: str | None
     names: bool
@@ -107,6 +109,7 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
         clock=clock, config=config,
         read=ReadOptions(config.columns, config.timestamp, config.context_excludes_cached, arrivals),
         plan=_plan(given), geometry=find_geometry(given.geometry), work=_work(given.work, given.out),
+        engine=given.engine or default_engine(),
         threads=given.threads, memory_limit=_memory(given.memory_limit), names=given.names, strict=given.strict,
         command=_command(given),
     )
@@ -140,6 +143,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                         help=f"KV geometry: {', '.join(GEOMETRIES)}, or bytes a token")
     parser.add_argument("--work", type=Path, metavar="DIR",
                         help="private folder for scratch and replay streams (default: a temporary one)")
+    parser.add_argument("--engine", choices=ENGINES, help=f"what computes (default: {default_engine()} here)")
     parser.add_argument("--threads", type=_threads, metavar="N", help="cores to use (default: all)")
     parser.add_argument("--memory-limit", metavar="8GB", help="memory of the engine; the rest is spilled to disk")
     parser.add_argument("--names", action="store_true", help="publish model and deployment names instead of labels")

@@ -13,12 +13,13 @@ from pathlib import Path
 from metrics.catalogue import METRICS
 from metrics.core import audit as audits
 from metrics.core.clock import Window, iso
-from metrics.core.engine import Engine
+from metrics.core.engine import Engine, SpreadingEngine
 from metrics.core.ingest import Ingested, first_repeat, ingest
+from metrics.core.loading import Loaded, spread, stream
 from metrics.core.metric import measure
 from metrics.core.store import Results, StoreWriter
 from metrics.core.trace import Settings, Trace
-from metrics.engines.duckdb import DuckEngine
+from pipelines.engines import open_engine
 from pipelines.manifest import manifest
 from pipelines.options import Options
 from pipelines.outdir import OutputFolder, ResultSet, write_error
@@ -83,23 +84,27 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
     log = DefectLog(strict=options.strict)
     with out.claimed(), work_folder(options.work, options.out) as work, _background() as pool:
         digest = pool.submit(content_hash, sources)
-        engine = DuckEngine(work, threads=options.threads, memory_limit=options.memory_limit)
-        try:
+        with open_engine(options, work) as engine:
             with progress.stage("reading", f"{len(sources)} file{'s' if len(sources) != 1 else ''}"):
-                batches = progress.counted(options.adapter.read(sources, options.read, log))
-                ingested = ingest(engine, batches, options.config.rules, event_log=options.adapter.event_log)
+                loaded = _load(engine, options, sources, log, progress)
+                ingested = ingest(engine, loaded, options.config.rules, event_log=options.adapter.event_log)
             if options.strict and not options.adapter.repeats_calls and ingested.defects.get("duplicate"):
                 raise _repeats(engine, ingested, sources)
             job = _Job(options, engine, sources, log, ingested, _settings(options), work, digest, started, progress)
             windows, empty = windows_of(options, engine, ingested)
             with out.replaced() as results:
                 done = _windows(job, windows, results)
-        finally:
-            engine.close()
     page = "index.html" if options.split_us is not None else f"{done[0]}/report.html"
     skipped = (*empty, *(window.name for window in windows if window.name not in done))
     return Outcome(tuple(out.path / name for name in done), tuple(sorted(skipped)), out.path / page, progress.seconds,
                    log)
+
+
+def _load(engine: Engine, options: Options, sources: list[Source], log: DefectLog, progress: Progress) -> Loaded:
+    """Read the input where the engine reads best."""
+    if isinstance(engine, SpreadingEngine) and options.adapter.pieces is not None:
+        return spread(engine, options.adapter, sources, options.read, log)
+    return stream(engine, progress.counted(options.adapter.batches(sources, options.read, log)))
 
 
 def _repeats(engine: Engine, ingested: Ingested, sources: Sequence[Source]) -> InputError:

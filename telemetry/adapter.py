@@ -7,7 +7,8 @@ used is yielded with its `defect`, so that the audit accounts for each one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,15 @@ import pyarrow as pa
 
 from telemetry.errors import InputError, escaped, quoted
 
-__all__ = ["Adapter", "Arrivals", "DefectLog", "ReadOptions", "Source", "TimestampRule"]
+__all__ = ["Adapter", "Arrivals", "DefectLog", "Piece", "ReadOptions", "Source", "TimestampRule", "whole"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some row groups of a file of the input, and how many records stand before them."""
+
+    groups: tuple[int, ...]
+    records_before: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,8 @@ class Source:
         duplicates.
     partition : mapping of str to str
         Columns that the folder names of a Hive-partitioned tree carry (`day=2026-01-01`).
+    piece : Piece or None
+        The part of the file that is meant; None is all of it.
     """
 
     rank: int
@@ -42,6 +53,7 @@ class Source:
     name: str
     repeats: str | None = None
     partition: Mapping[str, str] = field(default_factory=dict)
+    piece: Piece | None = None
 
     def row(self, number: int) -> str:
         """How messages call a record of the file."""
@@ -110,6 +122,13 @@ class DefectLog:
         The same as may be published: file number, row and column.
     flags : dict
         Flag -> records.
+    recognised : int
+        Records that had the shape of the format, where an adapter counts them.
+    columns : set of str
+        Canonical columns that some file had, where an adapter maps columns.
+    spans : dict
+        Rank of a file -> start of its first and of its last usable record, where an adapter reads
+        files in pieces.
     """
 
     EXAMPLES = 3
@@ -119,6 +138,9 @@ class DefectLog:
         self.examples: dict[str, list[str]] = {}
         self.places: dict[str, list[str]] = {}
         self.flags: dict[str, int] = {}
+        self.recognised = 0
+        self.columns: set[str] = set()
+        self.spans: dict[int, tuple[int, int]] = {}
 
     def note(self, reason: str, source: Source, row: int, column: str, value: object) -> None:
         """Record one bad record; raises InputError when strict."""
@@ -135,8 +157,40 @@ class DefectLog:
         """Count records that are kept."""
         self.flags[name] = self.flags.get(name, 0) + count
 
+    def as_json(self) -> str:
+        """What was collected, for `absorb` elsewhere."""
+        return json.dumps({"examples": self.examples, "places": self.places, "flags": self.flags,
+                           "recognised": self.recognised, "columns": sorted(self.columns),
+                           "spans": list(self.spans.items())})
+
+    def absorb(self, text: str) -> None:
+        """Take in what was collected from the next file, or the next piece of the last one."""
+        other = json.loads(text)
+        for mine, theirs in ((self.examples, other["examples"]), (self.places, other["places"])):
+            for reason, seen in theirs.items():
+                mine[reason] = [*mine.get(reason, ()), *seen][:self.EXAMPLES]
+        for name, count in other["flags"].items():
+            self.flag(name, count)
+        self.recognised += other["recognised"]
+        self.columns |= set(other["columns"])
+        for rank, (first_us, last_us) in other["spans"]:
+            before = self.spans.get(rank)
+            if before is not None and first_us < before[1]:
+                self.flag("clock_reversal")
+            self.spans[rank] = (first_us if before is None else before[0], last_us)
+
 
 Reader = Callable[[list[Source], ReadOptions, DefectLog], Iterator[pa.RecordBatch]]
+Check = Callable[[Sequence[Source], ReadOptions, DefectLog], None]
+
+
+def _nothing_to_check(sources: Sequence[Source], options: ReadOptions, log: DefectLog) -> None:
+    """For formats in which every input that reads well is one."""
+
+
+def whole(source: Source) -> list[Source]:
+    """The pieces of a file that is read as one."""
+    return [source]
 
 
 @dataclass(frozen=True)
@@ -150,6 +204,11 @@ class Adapter:
         File names that belong to it when a folder is given.
     read : callable
         (sources, options, log) -> batches with CALL_SCHEMA, sources in order of rank.
+    check : callable
+        (sources, options, log) -> None, or InputError for what only the whole input shows; asked
+        when all of it was read.
+    pieces : callable or None
+        Source -> its pieces, which can be read apart, in order; None where files depend on each other.
     notes : tuple of str
         What the report must say about numbers from this source.
     whole_sessions : bool
@@ -170,9 +229,22 @@ class Adapter:
     description: str
     suffixes: tuple[str, ...]
     read: Reader
+    check: Check = _nothing_to_check
+    pieces: Callable[[Source], list[Source]] | None = None
     notes: tuple[str, ...] = ()
     whole_sessions: bool = False
     event_log: bool = False
     repeats_calls: bool = False
     needs_arrivals: bool = False
     derived: Mapping[str, str] = field(default_factory=dict)
+
+    def batches(self, sources: list[Source], options: ReadOptions, log: DefectLog) -> Iterator[pa.RecordBatch]:
+        """The whole input, read here.
+
+        Raises
+        ------
+        InputError
+            As `read` and `check`.
+        """
+        yield from self.read(sources, options, log)
+        self.check(sources, options, log)

@@ -49,8 +49,8 @@ class Normaliser:
         self._source = source
         self._options = options
         self._log = log
-        self._believed = False  # the timestamps of the file have been looked at
-        self._latest: int | None = None  # t_us of the last usable record
+        # The first timestamps of a file are looked at; a later piece has none of them.
+        self._believed = source.piece is not None and source.piece.records_before > 0
 
     def batch(self, chunk: Chunk) -> pa.RecordBatch:
         """One chunk as a batch in order of the records; unreadable ones are among them.
@@ -136,9 +136,10 @@ class Normaliser:
         times = times if usable.all() else times[usable]
         if len(times) == 0:
             return
-        back = int(np.count_nonzero(times[1:] < times[:-1]))
-        back += self._latest is not None and int(times[0]) < self._latest
-        self._latest = int(times[-1])
+        rank, first, last = self._source.rank, int(times[0]), int(times[-1])
+        before = self._log.spans.get(rank, (first, first))
+        back = int(np.count_nonzero(times[1:] < times[:-1])) + (first < before[1])
+        self._log.spans[rank] = before[0], last
         if back:
             self._log.flag("clock_reversal", back)
 

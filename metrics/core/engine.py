@@ -6,13 +6,15 @@ SQL is written once, in the subset that the engines share; what differs between 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
-__all__ = ["Dialect", "Engine", "inline", "scratch"]
+__all__ = ["Dialect", "Engine", "SpreadingEngine", "inline", "plain", "scratch"]
+
+Part = TypeVar("Part")
 
 
 class Dialect(Protocol):
@@ -84,6 +86,24 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give up the engine and its scratch space."""
+
+
+@runtime_checkable
+class SpreadingEngine(Engine, Protocol):
+    """An engine whose workers can read an input themselves."""
+
+    def spread(self, name: str, schema: pa.Schema, parts: Sequence[Part],
+               read: Callable[[Part], Iterable[pa.RecordBatch]]) -> None:
+        """Make table `name` of what `read` yields for each part, one task a part.
+
+        Parts and `read` travel pickled. An error of ours that `read` raises is raised here.
+        """
+
+
+def plain(schema: pa.Schema) -> pa.Schema:
+    """The schema without dictionaries, which not every engine takes from Arrow."""
+    return pa.schema([pa.field(item.name, item.type.value_type, item.nullable)
+                      if pa.types.is_dictionary(item.type) else item for item in schema])
 
 
 @contextmanager

@@ -1,29 +1,19 @@
-"""From an adapter's batches to one table of raw calls, with the duplicates found.
+"""From an input to one table of raw calls, with the duplicates found.
 
-`raw` has the columns of the canonical schema, numbers in place of names, and `pos`, which orders the
-input: source_rank and source_row in one integer. What is unusable stays in it, marked, so that the
-audit can account for every row.
+What is unusable stays in `raw`, marked, so that the audit can account for every row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-import pyarrow as pa
 
 from metrics.core.classes import ClassRule
 from metrics.core.engine import Engine, scratch
-from metrics.core.names import NUMBERED_SCHEMA, Names
+from metrics.core.loading import ROWS_PER_FILE, STORED, Loaded
 from telemetry.errors import InputError
 
-__all__ = ["ROWS_PER_FILE", "Ingested", "first_repeat", "ingest"]
-
-#: pos = source_rank * ROWS_PER_FILE + source_row; 8 M files of 10^12 rows fit 63 bits.
-ROWS_PER_FILE = 1 << 40
-
-_STORED = [name for name in NUMBERED_SCHEMA.names if name not in ("source_rank", "source_row")]
+__all__ = ["Ingested", "first_repeat", "ingest"]
 
 # The largest output of a call id stays, then the last in input order (DEFINITIONS 1). Hashes only
 # find the candidates, so that a unique id costs 8 bytes; equality is tested on the ids themselves.
@@ -65,9 +55,8 @@ class Ingested:
     in_order: bool
 
 
-def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[ClassRule], *,
-           event_log: bool = False) -> Ingested:
-    """Load `raw`, its view `usable`, and the tables `session_numbers`, `models`, `regions` and
+def ingest(engine: Engine, loaded: Loaded, rules: Sequence[ClassRule], *, event_log: bool = False) -> Ingested:
+    """Make of `raw` its view `usable`, and the tables `session_numbers`, `models`, `regions` and
     `deployments`.
 
     Raises
@@ -75,10 +64,6 @@ def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[Cl
     InputError
         When nothing in the input can be used.
     """
-    columns = f"cast(source_rank as bigint) * {ROWS_PER_FILE} + source_row as pos, {', '.join(_STORED)}"
-    names = Names()
-    order = _Order()
-    engine.load("raw", NUMBERED_SCHEMA, names.numbered(order.watched(batches)), columns)
     counts = engine.rows("select defect, count(*) as n from raw group by defect")
     defects = {row["defect"]: row["n"] for row in counts if row["defect"] is not None}
     rows = sum(row["n"] for row in counts)
@@ -91,33 +76,8 @@ def ingest(engine: Engine, batches: Iterable[pa.RecordBatch], rules: Sequence[Cl
     if not span["n"]:
         raise InputError(_nothing(rows, defects))
     engine.number("session_numbers", "select distinct session_id from usable where session_id is not null", "session")
-    names.publish(engine, rules)
-    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"], order.kept)
-
-
-class _Order:
-    """Whether batches that pass by are ordered by time, row after row as in the input."""
-
-    def __init__(self) -> None:
-        self.kept = True
-        self._last = -1, -(1 << 63)
-
-    def watched(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches, unchanged."""
-        for batch in batches:
-            self.kept = self.kept and self._goes_on(batch)
-            yield batch
-
-    def _goes_on(self, batch: pa.RecordBatch) -> bool:
-        """Neither place nor time goes back among rows without a defect, nor behind the last batch."""
-        sound = batch if batch["defect"].null_count == len(batch) else batch.filter(batch["defect"].is_null())
-        if not len(sound):
-            return True
-        places = sound["source_rank"].to_numpy().astype(np.int64) * ROWS_PER_FILE + sound["source_row"].to_numpy()
-        times = sound["t_us"].to_numpy()
-        before, self._last = self._last, (int(places[-1]), int(times[-1]))
-        return bool(before <= (places[0], times[0]) and before[1] <= times[0]
-                    and (places[1:] > places[:-1]).all() and (times[1:] >= times[:-1]).all())
+    loaded.names.publish(engine, rules)
+    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"], loaded.in_order)
 
 
 def first_repeat(engine: Engine) -> tuple[int, int]:
@@ -153,7 +113,7 @@ def _drop_repeats(engine: Engine) -> int:
 
 def _drop_equal_events(engine: Engine) -> int:
     """For event logs: of records equal in every column only the last stays."""
-    same = ", ".join(name for name in _STORED if name != "defect")
+    same = ", ".join(name for name in STORED if name != "defect")
     engine.create(
         "echoes",
         f"select pos from (select pos, row_number() over (partition by {same} order by pos desc) as place "

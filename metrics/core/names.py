@@ -17,23 +17,24 @@ from metrics.core.engine import Engine
 from telemetry.errors import InputError
 from telemetry.schema import CALL_SCHEMA
 
-__all__ = ["NUMBERED_SCHEMA", "Names", "NUMBER_LIMIT"]
+__all__ = ["NUMBERED", "NUMBERED_SCHEMA", "Names", "NUMBER_LIMIT"]
 
 #: Numbers are below this, so that two of them fit one integer.
 NUMBER_LIMIT = 1 << 20
 
-_NUMBERED = {"model": "model_no", "region": "region_no", "deployment": "deployment_no"}
+#: Column of names -> column of numbers.
+NUMBERED = {"model": "model_no", "region": "region_no", "deployment": "deployment_no"}
 
 #: The call schema with numbers in place of names.
 NUMBERED_SCHEMA = pa.schema([
-    pa.field(_NUMBERED[item.name], pa.int32()) if item.name in _NUMBERED else item for item in CALL_SCHEMA])
+    pa.field(NUMBERED[item.name], pa.int32()) if item.name in NUMBERED else item for item in CALL_SCHEMA])
 
 
 @dataclass
 class Names:
     """The names seen so far, by column: name -> number from 1, in order of appearance."""
 
-    numbers: dict[str, dict[str, int]] = field(default_factory=lambda: {name: {} for name in _NUMBERED})
+    numbers: dict[str, dict[str, int]] = field(default_factory=lambda: {name: {} for name in NUMBERED})
 
     def numbered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches with numbers in place of names; null stays null.
@@ -44,7 +45,7 @@ class Names:
             When a column holds more names than `NUMBER_LIMIT`.
         """
         for batch in batches:
-            arrays = [self._column(item.name, batch.column(item.name)) if item.name in _NUMBERED
+            arrays = [self._column(item.name, batch.column(item.name)) if item.name in NUMBERED
                       else batch.column(item.name) for item in CALL_SCHEMA]
             yield pa.RecordBatch.from_arrays(arrays, schema=NUMBERED_SCHEMA)
 
@@ -52,12 +53,20 @@ class Names:
         known = self.numbers[name]
         local = np.array([0 if text is None else known.setdefault(text, len(known) + 1)
                           for text in column.dictionary.to_pylist()] or [0], np.int32)
-        if len(known) >= NUMBER_LIMIT:
-            raise InputError(f"the input has more than {NUMBER_LIMIT - 2:,} distinct values of {name}; this looks like "
-                             "an identifier of each call. Map the right column under [columns] in --config.")
+        _check_count(name, len(known))
         numbers = local[column.indices.fill_null(0).to_numpy()]
         missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False)) | (numbers == 0)
         return pa.array(numbers, mask=missing) if missing.any() else pa.array(numbers)
+
+    def learn(self, name: str, texts: Iterable[str]) -> None:
+        """Number the names of a column, given at once; an InputError as for `numbered`."""
+        self.numbers[name] = {text: number for number, text in enumerate(texts, start=1)}
+        _check_count(name, len(self.numbers[name]))
+
+    def as_table(self, name: str) -> pa.Table:
+        """The names of a column and their numbers: `text`, `number`."""
+        known = self.numbers[name]
+        return pa.table({"text": pa.array(known, pa.string()), "number": pa.array(known.values(), pa.int32())})
 
     def publish(self, engine: Engine, rules: Sequence[ClassRule]) -> None:
         """Make the tables `models`, `regions` and `deployments` of the names in usable rows.
@@ -83,7 +92,13 @@ class Names:
 
     def _ranked(self, engine: Engine, name: str) -> list[tuple[str, int, int]]:
         """(name, number, rank from 1 in order of the names)."""
-        column = _NUMBERED[name]
+        column = NUMBERED[name]
         used = {row["number"] for row in engine.rows(f"select distinct {column} as number from usable")}
         named = sorted((text, number) for text, number in self.numbers[name].items() if number in used)
         return [(text, number, rank) for rank, (text, number) in enumerate(named, start=1)]
+
+
+def _check_count(name: str, count: int) -> None:
+    if count >= NUMBER_LIMIT:
+        raise InputError(f"the input has more than {NUMBER_LIMIT - 2:,} distinct values of {name}; this looks like "
+                         "an identifier of each call. Map the right column under [columns] in --config.")

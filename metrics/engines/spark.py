@@ -7,15 +7,20 @@ no number, and memory does not grow with the calls.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
+
+from metrics.core.engine import plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkDialect", "SparkEngine", "plain_schema"]
+__all__ = ["SparkDialect", "SparkEngine"]
+
+Part = TypeVar("Part")
 
 #: Rows of a driver's stream that become one job: enough to be worth it, few enough to hold.
 _ROWS_AT_ONCE = 1 << 19
@@ -62,15 +67,27 @@ class SparkEngine:
         self._serial = itertools.count()
 
     def load(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], columns: str = "*") -> None:
-        plain = plain_schema(schema)
         folder = self._new(name)
         for chunk in _chunks(batches, schema):
-            self.session.createDataFrame(chunk.cast(plain)).write.mode("append").parquet(folder)
+            self.session.createDataFrame(chunk.cast(plain(schema))).write.mode("append").parquet(folder)
         self._adopt(name, folder, lambda read: read.selectExpr(*_select_list(columns)))
 
     def put(self, name: str, table: pa.Table) -> None:
         self.drop(name)
-        self.session.createDataFrame(table.cast(plain_schema(table.schema))).createOrReplaceTempView(name)
+        self.session.createDataFrame(table.cast(plain(table.schema))).createOrReplaceTempView(name)
+
+    def spread(self, name: str, schema: pa.Schema, parts: Sequence[Part],
+               read: Callable[[Part], Iterable[pa.RecordBatch]]) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for pickled in batch["part"].to_pylist():
+                    yield from read(pickle.loads(pickled))
+
+        rows = [(pickle.dumps(part),) for part in parts]
+        tasks = self.session.createDataFrame(self.session.sparkContext.parallelize(rows, len(rows)), "part binary")
+        self._write(name, tasks.mapInArrow(run, from_arrow_schema(schema)))
 
     def create(self, name: str, query: str) -> None:
         self._write(name, self.session.sql(query))
@@ -128,12 +145,6 @@ class SparkEngine:
         context: Any = self.session.sparkContext
         path = context._jvm.org.apache.hadoop.fs.Path(folder)
         path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)
-
-
-def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema without dictionaries, which Spark does not take from Arrow."""
-    return pa.schema([pa.field(item.name, item.type.value_type) if pa.types.is_dictionary(item.type) else item
-                      for item in schema])
 
 
 def _chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ def open_session(*, threads: int | None = None, memory_limit: str | None = None)
         cores = threads or os.cpu_count() or 1
         # Every shuffle has at least this many tasks; adaptive execution joins small ones, and splits none.
         settings |= _LOCAL | {"spark.sql.shuffle.partitions": str(2 * cores)}
+        # Workers are this Python, and find the packages where this process finds them.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        settings["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         if memory_limit is not None:
             settings["spark.driver.memory"] = memory_limit
     builder = SparkSession.builder

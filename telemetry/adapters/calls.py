@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from telemetry.readers_calls import Normaliser
 from telemetry.readers_chunk import REQUIRED, Chunk, column_names
 from telemetry.readers_csv import read_csv
 from telemetry.readers_jsonl import read_jsonl
-from telemetry.readers_parquet import read_parquet
+from telemetry.readers_parquet import parquet_pieces, read_parquet
 
 __all__ = ["ADAPTER"]
 
@@ -34,13 +34,11 @@ def read(sources: list[Source], options: ReadOptions, log: DefectLog) -> Iterato
     Raises
     ------
     InputError
-        When a file has another suffix, cannot be read, or lacks a required column; when a column
-        that the user mapped is in no file.
+        When a file has another suffix, cannot be read, or lacks a required column.
     UsageError
         When `options` names an unknown column, unit or zone.
     """
     names = column_names(options)
-    unseen = set(options.columns) - set(REQUIRED)
     readers = [_reader(source) for source in sources]  # before the first row, not after hours
     chunks = ((source, _with_partition(chunk, source, names))
               for source, reader in zip(sources, readers, strict=True) for chunk in reader(source, names))
@@ -48,14 +46,24 @@ def read(sources: list[Source], options: ReadOptions, log: DefectLog) -> Iterato
     for source, chunk in ahead(chunks):
         if current is None or current[0] is not source:
             current = source, Normaliser(source, options, log)
-        unseen -= set(chunk.columns)
+        log.columns |= set(chunk.columns)
         batch = current[1].batch(chunk)
         if batch.num_rows:
             yield batch
-    if unseen:
+
+
+def check(sources: Sequence[Source], options: ReadOptions, log: DefectLog) -> None:
+    """Raise InputError when a column that the user mapped is in no file."""
+    unseen = set(options.columns) - set(REQUIRED) - log.columns
+    if sources and unseen:
         name = min(unseen)
-        raise InputError(f"[columns] in --config maps {name} to {quoted(names[name])}, which is in no "
+        raise InputError(f"[columns] in --config maps {name} to {quoted(options.columns[name])}, which is in no "
                          "file of the input. Correct the name, or take the line out.")
+
+
+def pieces(source: Source) -> list[Source]:
+    """A Parquet file in pieces of row groups; any other file as one."""
+    return parquet_pieces(source) if _reader(source) is read_parquet else [source]
 
 
 def _reader(source: Source) -> Callable[[Source, Mapping[str, str]], Iterator[Chunk]]:
@@ -83,4 +91,6 @@ ADAPTER: Final = Adapter(
     description="call logs in CSV, JSON lines or Parquet, one record a model call",
     suffixes=tuple(_READERS),
     read=read,
+    check=check,
+    pieces=pieces,
 )

@@ -14,13 +14,13 @@ from __future__ import annotations
 import gzip
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, Final, cast
 
 import pyarrow as pa
 
-from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
+from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source, whole
 from telemetry.batching import (
     Call,
     Record,
@@ -79,22 +79,21 @@ def _streams(source: Source) -> Iterator[IO[bytes]]:
 
 
 class _Reader:
-    """Calls of the sources; remembers whether anything was recognised as one."""
+    """Calls of a file; remembers whether anything was recognised as one."""
 
     def __init__(self, log: DefectLog) -> None:
         self.log = log
         self.recognised = 0
 
-    def records(self, sources: list[Source]) -> Iterator[Record]:
-        for source in sources:
-            row = 0
-            with _explained(source):
-                for stream in _streams(source):
-                    for _, line in lines(stream):
-                        for record in self.session(source, line):
-                            row += 1
-                            record.call["source_row"] = row
-                            yield record
+    def records(self, source: Source) -> Iterator[Record]:
+        row = 0
+        with _explained(source):
+            for stream in _streams(source):
+                for _, line in lines(stream):
+                    for record in self.session(source, line):
+                        row += 1
+                        record.call["source_row"] = row
+                        yield record
 
     def session(self, source: Source, line: bytes | None) -> Iterator[Record]:
         """Calls of one line; what has another shape than expected yields one unreadable row."""
@@ -156,12 +155,17 @@ def _failed(call: Mapping[str, Any]) -> bool | None:
 
 
 def _calls(sources: list[Source], options: ReadOptions, log: DefectLog) -> Iterator[Call]:
-    reader = _Reader(log)
-    for record in settle(reader.records(sources), options.timestamp, log):
-        if record.source.repeats is not None:
-            record.call.setdefault("defect", "duplicate")
-        yield record.call
-    if sources and not reader.recognised:
+    for source in sources:  # each file is looked at as if it were the only one
+        reader = _Reader(log)
+        for record in settle(reader.records(source), options.timestamp, log):
+            if source.repeats is not None:
+                record.call.setdefault("defect", "duplicate")
+            yield record.call
+        log.recognised += reader.recognised
+
+
+def _check(sources: Sequence[Source], options: ReadOptions, log: DefectLog) -> None:
+    if sources and not log.recognised:
         raise InputError(f"{sources[0].name}: no model call was recognised in {len(sources)} file(s). A line "
                          "must hold one session with turns[].llm_calls[]. Check --format.")
 
@@ -175,6 +179,8 @@ ADAPTER: Final = Adapter(
     description="GitHub Copilot coding agents (Azure public dataset 2026), JSON lines or archives of them",
     suffixes=(".jsonl", ".json", ".ndjson", ".gz", ".tgz", ".tar"),
     read=_read,
+    check=_check,
+    pieces=whole,
     notes=(
         "Schema only, not verified on the data: the adapter follows the published schema; no record of the "
         "released data was at hand.",

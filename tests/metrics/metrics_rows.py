@@ -12,6 +12,7 @@ from metrics.core.classes import DEFAULT_RULES
 from metrics.core.clock import Window
 from metrics.core.engine import Engine
 from metrics.core.ingest import Ingested, ingest
+from metrics.core.loading import stream
 from metrics.core.metric import Findings, Metric, measure
 from metrics.core.trace import Settings, Trace
 from telemetry.adapter import DefectLog
@@ -92,7 +93,7 @@ class Census:
         self.engine = engine
 
     def ingest(self, rows: Iterable[Row], *, event_log: bool = False) -> Ingested:
-        return ingest(self.engine, table_of(rows).to_batches(), DEFAULT_RULES, event_log=event_log)
+        return ingest(self.engine, stream(self.engine, table_of(rows).to_batches()), DEFAULT_RULES, event_log=event_log)
 
     def trace(self, rows: Iterable[Row], window: Window = ALL, **settings: Any) -> Trace:
         """The derived tables of these rows; `settings` are those of `Settings`."""

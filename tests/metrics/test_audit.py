@@ -6,8 +6,7 @@ import pytest
 from metrics_rows import Census, Row, call, table_of, window
 
 from metrics.core.audit import NUMBERS
-from metrics.core.classes import DEFAULT_RULES
-from metrics.core.ingest import ingest
+from metrics.core.loading import stream
 from telemetry.errors import InputError
 from telemetry.schema import DEFECTS, FLAGS
 
@@ -117,8 +116,8 @@ def test_what_is_known_to_be_in_order(census: Census) -> None:
 @pytest.mark.parametrize("size", [1, 2, 6])
 def test_order_is_seen_across_batches(census: Census, size: int) -> None:
     ordered, not_ordered = (table_of(call("a", at) for at in times) for times in ((0, 1, 3, 3), (0, 3, 1, 4)))
-    assert ingest(census.engine, ordered.to_batches(size), DEFAULT_RULES).in_order
-    assert not ingest(census.engine, not_ordered.to_batches(size), DEFAULT_RULES).in_order
+    assert stream(census.engine, ordered.to_batches(size)).in_order
+    assert not stream(census.engine, not_ordered.to_batches(size)).in_order
 
 
 def test_nothing_usable_is_an_error(census: Census) -> None:

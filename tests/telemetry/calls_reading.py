@@ -40,7 +40,7 @@ class Read:
 
     def __call__(self, *inputs: str, strict: bool = False, **options: object) -> pa.Table:
         self.log = DefectLog(strict=strict)
-        batches = list(ADAPTER.read(expand(inputs, ADAPTER.suffixes), ReadOptions(**options), self.log))
+        batches = list(ADAPTER.batches(expand(inputs, ADAPTER.suffixes), ReadOptions(**options), self.log))
         assert all(batch.num_rows and batch.schema == CALL_SCHEMA for batch in batches)
         table = pa.Table.from_batches(batches, CALL_SCHEMA)
         table.validate(full=True)

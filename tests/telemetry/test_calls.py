@@ -201,7 +201,7 @@ def test_names_with_dots(read: Read) -> None:
 def test_stopping_early_closes_the_file(read: Read) -> None:
     read.write("d/a.csv", HEAD + "s,2026-01-01T00:00:00Z,5,1\n")
     read.write("d/b.csv", HEAD + "s,2026-01-01T00:00:00Z,5,2\n")
-    batches = ADAPTER.read(expand([str(read.folder)], ADAPTER.suffixes), ReadOptions(), DefectLog())
+    batches = ADAPTER.batches(expand([str(read.folder)], ADAPTER.suffixes), ReadOptions(), DefectLog())
     next(batches)
     batches.close()
 

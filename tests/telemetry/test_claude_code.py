@@ -32,7 +32,7 @@ def read(*paths: Path, log: DefectLog | None = None, repeats: dict[str, str] | N
     sources = [Source(i, path, path.name, (repeats or {}).get(path.name)) for i, path in enumerate(paths)]
     log = DefectLog() if log is None else log
     rows: list[dict[str, Any]] = []
-    for batch in ADAPTER.read(sources, ReadOptions(), log):
+    for batch in ADAPTER.batches(sources, ReadOptions(), log):
         assert batch.schema.equals(CALL_SCHEMA)
         rows += batch.to_pylist()
     return rows

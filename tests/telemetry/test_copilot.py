@@ -40,7 +40,7 @@ def read(*paths: Path, log: DefectLog | None = None, rule: TimestampRule | None 
     sources = [Source(i, path, path.name, repeats if i else None) for i, path in enumerate(paths)]
     options = ReadOptions(timestamp=rule or TimestampRule())
     rows: list[dict[str, Any]] = []
-    for batch in ADAPTER.read(sources, options, DefectLog() if log is None else log):
+    for batch in ADAPTER.batches(sources, options, DefectLog() if log is None else log):
         assert batch.schema.equals(CALL_SCHEMA)
         rows += batch.to_pylist()
     return rows

@@ -44,7 +44,7 @@ def sources(folder: Path, *files: Any, repeats: int | None = None) -> list[Sourc
 def read(inputs: list[Source], log: DefectLog | None = None, arrivals: Arrivals | None = ARRIVALS
          ) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for batch in ADAPTER.read(inputs, ReadOptions(arrivals=arrivals), DefectLog() if log is None else log):
+    for batch in ADAPTER.batches(inputs, ReadOptions(arrivals=arrivals), DefectLog() if log is None else log):
         assert batch.schema.equals(CALL_SCHEMA)
         rows += batch.to_pylist()
     return rows

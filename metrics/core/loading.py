@@ -1,0 +1,128 @@
+"""How the input gets into an engine: streamed through this process, or read where the engine's workers are.
+
+Both ways make `raw`: the columns of the canonical schema, numbers in place of names, and `pos`, which
+orders the input: source_rank and source_row in one integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from metrics.core.engine import Engine, SpreadingEngine, plain
+from metrics.core.names import NUMBER_LIMIT, NUMBERED, NUMBERED_SCHEMA, Names
+from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
+from telemetry.registry import find_adapter
+from telemetry.schema import CALL_SCHEMA
+
+__all__ = ["ROWS_PER_FILE", "STORED", "Loaded", "spread", "stream"]
+
+#: pos = source_rank * ROWS_PER_FILE + source_row; 8 M files of 10^12 rows fit 63 bits.
+ROWS_PER_FILE = 1 << 40
+
+#: The columns of `raw` beside `pos`.
+STORED = [name for name in NUMBERED_SCHEMA.names if name not in ("source_rank", "source_row")]
+
+_POS = f"cast(source_rank as bigint) * {ROWS_PER_FILE} + source_row as pos"
+_SPREAD_SCHEMA = plain(CALL_SCHEMA).append(pa.field("log", pa.string()))
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What loading found beside the rows.
+
+    Attributes
+    ----------
+    names : Names
+    in_order : bool
+        Known to be ordered by time as a whole.
+    """
+
+    names: Names
+    in_order: bool = False
+
+
+def stream(engine: Engine, batches: Iterable[pa.RecordBatch]) -> Loaded:
+    """Make `raw` of batches of CALL_SCHEMA that this process reads.
+
+    Raises
+    ------
+    InputError
+        Whatever the batches raise, and more names than can be numbered.
+    """
+    names, order = Names(), _Order()
+    engine.load("raw", NUMBERED_SCHEMA, names.numbered(order.watched(batches)), f"{_POS}, {', '.join(STORED)}")
+    return Loaded(names, order.kept)
+
+
+def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source], options: ReadOptions,
+           log: DefectLog) -> Loaded:
+    """Make `raw` of files that the engine's workers read, each file or piece of one in a task of its own.
+
+    Raises
+    ------
+    InputError
+        As the adapter, and for more names than can be numbered.
+    """
+    if adapter.pieces is None:
+        raise ValueError(f"files of the format {adapter.name} depend on each other")
+    pieces = [piece for source in sources for piece in adapter.pieces(source)]
+    engine.spread("incoming", _SPREAD_SCHEMA, pieces,
+                  partial(_read, format_name=adapter.name, options=options, strict=log.strict))
+    logs = engine.rows("select log from incoming where log is not null order by source_rank, source_row")
+    for row in logs:
+        log.absorb(row["log"])
+    adapter.check(sources, options, log)
+    names = Names()
+    for name in NUMBERED:
+        found = engine.fetch(f"select distinct {name} as text from incoming where {name} is not null "
+                             f"limit {NUMBER_LIMIT}")
+        names.learn(name, sorted(found["text"].to_pylist()))
+        engine.put(f"{name}_numbers", names.as_table(name))
+    columns = [f"{name}_numbers.number as {NUMBERED[name]}" if name in NUMBERED else f"incoming.{name} as {name}"
+               for name in CALL_SCHEMA.names if name not in ("source_rank", "source_row")]
+    joins = " ".join(f"left join {name}_numbers on incoming.{name} = {name}_numbers.text" for name in NUMBERED)
+    engine.create("raw", f"select {_POS}, {', '.join(columns)} from incoming {joins} where log is null")
+    for name in ("incoming", *(f"{name}_numbers" for name in NUMBERED)):
+        engine.drop(name)
+    return Loaded(names)
+
+
+def _read(source: Source, *, format_name: str, options: ReadOptions, strict: bool) -> Iterator[pa.RecordBatch]:
+    """The calls of one piece, and a last row with what was wrong with them; runs on a worker."""
+    log = DefectLog(strict=strict)
+    for batch in find_adapter(format_name).read([source], options, log):
+        columns = [column.cast(item.type) for column, item in zip(batch.columns, _SPREAD_SCHEMA, strict=False)]
+        yield pa.RecordBatch.from_arrays([*columns, pa.nulls(len(batch), pa.string())], schema=_SPREAD_SCHEMA)
+    before = source.piece.records_before if source.piece is not None else 0
+    last = {"source_rank": source.rank, "source_row": before, "log": log.as_json()}
+    yield pa.RecordBatch.from_pylist([last], schema=_SPREAD_SCHEMA)
+
+
+@dataclass
+class _Order:
+    """Whether batches that pass by are ordered by time, row after row as in the input."""
+
+    kept: bool = True
+    _last: tuple[int, int] = field(default=(-1, -(1 << 63)))
+
+    def watched(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches, unchanged."""
+        for batch in batches:
+            self.kept = self.kept and self._goes_on(batch)
+            yield batch
+
+    def _goes_on(self, batch: pa.RecordBatch) -> bool:
+        """Neither place nor time goes back among rows without a defect, nor behind the last batch."""
+        sound = batch if batch["defect"].null_count == len(batch) else batch.filter(batch["defect"].is_null())
+        if not len(sound):
+            return True
+        places = sound["source_rank"].to_numpy().astype(np.int64) * ROWS_PER_FILE + sound["source_row"].to_numpy()
+        times = sound["t_us"].to_numpy()
+        before, self._last = self._last, (int(places[-1]), int(times[-1]))
+        return bool(before[0] < places[0] and before[1] <= times[0]
+                    and (places[1:] > places[:-1]).all() and (times[1:] >= times[:-1]).all())

@@ -1,0 +1,55 @@
+"""Which engine computes, and how it is opened for a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metrics.core.engine import Engine
+from telemetry.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipelines.options import Options
+
+__all__ = ["ENGINES", "default_engine", "open_engine"]
+
+ENGINES = ("duckdb", "spark")
+
+
+def default_engine() -> str:
+    """Spark under spark-submit, else DuckDB."""
+    return "spark" if "PYSPARK_GATEWAY_PORT" in os.environ else "duckdb"
+
+
+@contextmanager
+def open_engine(options: Options, work: Path) -> Iterator[Engine]:
+    """The engine of a run, closed at its end; `work` is a private folder.
+
+    Raises
+    ------
+    UsageError
+        When the engine is not installed.
+    """
+    engine = _spark(options, work) if options.engine == "spark" else _duckdb(options, work)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def _duckdb(options: Options, work: Path) -> Engine:
+    from metrics.engines.duckdb import DuckEngine
+
+    return DuckEngine(work, threads=options.threads, memory_limit=options.memory_limit)
+
+
+def _spark(options: Options, work: Path) -> Engine:
+    try:
+        from metrics.engines.spark import SparkEngine
+        from metrics.engines.spark_session import open_session
+    except ImportError as error:
+        raise UsageError("--engine spark needs PySpark and Java 17: pip install 'kvcensus[spark]'.") from error
+    return SparkEngine(open_session(threads=options.threads), work.resolve().as_uri())
