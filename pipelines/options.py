@@ -17,10 +17,10 @@ from pipelines.engines import ENGINES, default_engine
 from pipelines.streams import say
 from pipelines.workdir import check_apart
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
+from replay.residency.cells import Plan
 from replay.residency.policy import find_policy, policies
 from replay.residency.stream import Release
 from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
-from replay.residency.study import Plan
 from telemetry.adapter import Adapter, Arrivals, ReadOptions
 from telemetry.errors import UsageError, quoted
 from telemetry.registry import adapters, find_adapter

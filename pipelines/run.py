@@ -16,7 +16,7 @@ from metrics.core.clock import Window, iso
 from metrics.core.engine import Engine, SpreadingEngine
 from metrics.core.ingest import Ingested, first_repeat, ingest
 from metrics.core.loading import Loaded, spread, stream
-from metrics.core.metric import measure
+from metrics.core.metric import Findings, measure
 from metrics.core.store import Results, StoreWriter
 from metrics.core.trace import Settings, Trace
 from pipelines.engines import open_engine
@@ -26,8 +26,9 @@ from pipelines.outdir import OutputFolder, ResultSet, write_error
 from pipelines.progress import Progress
 from pipelines.windows import windows_of
 from pipelines.workdir import work_folder
+from replay.residency.cells import Plan, cells_here, cells_spread
 from replay.residency.stream_file import StreamFile, extract_stream
-from replay.residency.study import declared, study
+from replay.residency.study import declared, no_study, study
 from report_templates.render import render_index, render_report
 from telemetry.adapter import DefectLog, Source
 from telemetry.errors import InputError, escaped
@@ -175,19 +176,24 @@ def _one(job: _Job, trace: Trace, results: ResultSet) -> None:
 def _replays(job: _Job, trace: Trace, store: StoreWriter) -> None:
     plan = job.options.plan
     why = trace.lacks("sessioned")
-    stream = None
-    if why is None:
-        stream = _stream(trace, plan.stream, job.work)
-    found = study(plan, stream, job.settings.beta, job.threads, why or "")
+    found = no_study(plan, why) if why is not None else _study(job, trace, plan)
     store.add(declared(plan), found, f"calls with a session id in the stream {plan.stream}")
 
 
-def _stream(trace: Trace, which: str, work: Path) -> StreamFile:
+def _study(job: _Job, trace: Trace, plan: Plan) -> Findings:
+    path = job.work / f"stream-{trace.window.name}-{plan.stream}.arrow"
+    stream = _stream(trace, plan.stream, path)
+    beta = job.settings.beta
+    if isinstance(job.engine, SpreadingEngine):
+        return study(plan, stream, cells_spread(job.engine, plan, path, beta))
+    return study(plan, stream, cells_here(plan, stream, beta, job.threads))
+
+
+def _stream(trace: Trace, which: str, path: Path) -> StreamFile:
     """The stream to replay, in the work folder."""
-    path = work / f"stream-{trace.window.name}-{which}.arrow"
     try:
         return extract_stream(trace, which, path)
     except OSError as error:
         with suppress(OSError):
             path.with_suffix(".partial").unlink(missing_ok=True)
-        raise write_error(work, error) from error
+        raise write_error(path.parent, error) from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow as pa
 __all__ = ["Dialect", "Engine", "SpreadingEngine", "inline", "plain", "scratch"]
 
 Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 
 class Dialect(Protocol):
@@ -98,6 +100,9 @@ class SpreadingEngine(Engine, Protocol):
 
         Parts and `read` travel pickled. An error of ours that `read` raises is raised here.
         """
+
+    def scatter(self, parts: Sequence[Part], work: Callable[[Part, Path], Result], file: Path) -> list[Result]:
+        """What `work` makes of each part and of a copy of `file`, one task a part, in order; small results."""
 
 
 def plain(schema: pa.Schema) -> pa.Schema:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["SparkDialect", "SparkEngine"]
 
 Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 #: Rows of a driver's stream that become one job: enough to be worth it, few enough to hold.
 _ROWS_AT_ONCE = 1 << 19
@@ -81,13 +83,24 @@ class SparkEngine:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for pickled in batch["part"].to_pylist():
-                    yield from read(pickle.loads(pickled))
+            for _, part in _unpacked(batches):
+                yield from read(part)
 
-        rows = [(pickle.dumps(part),) for part in parts]
-        tasks = self.session.createDataFrame(self.session.sparkContext.parallelize(rows, len(rows)), "part binary")
-        self._write(name, tasks.mapInArrow(run, from_arrow_schema(schema)))
+        self._write(name, self._tasks(parts).mapInArrow(run, from_arrow_schema(schema)))
+
+    def scatter(self, parts: Sequence[Part], work: Callable[[Part, Path], Result], file: Path) -> list[Result]:
+        self.session.sparkContext.addFile(str(file))
+        name = file.name
+
+        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import SparkFiles
+
+            for place, part in _unpacked(batches):
+                result = work(part, Path(SparkFiles.get(name)))
+                yield pa.RecordBatch.from_pydict({"place": [place], "result": [pickle.dumps(result)]})
+
+        found = self._tasks(parts).mapInArrow(run, "place long, result binary").toArrow().sort_by("place")
+        return [pickle.loads(result) for result in found["result"].to_pylist()]
 
     def create(self, name: str, query: str) -> None:
         self._write(name, self.session.sql(query))
@@ -124,6 +137,12 @@ class SparkEngine:
             self.drop(name)
         self._remove(self._root)
 
+    def _tasks(self, parts: Sequence[Part]) -> DataFrame:
+        """A row a part, a task a row."""
+        rows = [(place, pickle.dumps(part)) for place, part in enumerate(parts)]
+        return self.session.createDataFrame(
+            self.session.sparkContext.parallelize(rows, len(rows)), "place long, part binary")
+
     def _write(self, name: str, frame: DataFrame) -> None:
         folder = self._new(name)
         frame.write.parquet(folder)
@@ -145,6 +164,12 @@ class SparkEngine:
         context: Any = self.session.sparkContext
         path = context._jvm.org.apache.hadoop.fs.Path(folder)
         path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)
+
+
+def _unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield row["place"], pickle.loads(row["part"])
 
 
 def _chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -6,18 +6,16 @@ Everything it publishes is a counterfactual of the observed calls: what a policy
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from metrics.core.metric import Column, Findings, Number, TableSpec, ratio
-from replay.residency.budgets import Budget
+from replay.residency.cells import Cells, Plan
 from replay.residency.policy import find_policy
-from replay.residency.replay import Cell, replay
-from replay.residency.stream import Release
+from replay.residency.replay import Cell
 from replay.residency.stream_file import StreamFile
 
-__all__ = ["Plan", "declared", "study"]
+__all__ = ["declared", "no_study", "study"]
 
 TABLE = TableSpec("residency_replay", "one policy under one budget", (
     Column("stream", pa.string(), "busiest-hour: the clock hour with most sessioned calls; window: all of them"),
@@ -37,49 +35,19 @@ TABLE = TableSpec("residency_replay", "one policy under one budget", (
 ))
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is replayed.
-
-    Attributes
-    ----------
-    stream : str
-        `busiest-hour` or `window`.
-    keys, policies : tuple of str
-    budgets : tuple of Budget
-    release : {"last", "never"}
-    """
-
-    stream: str
-    keys: tuple[str, ...]
-    policies: tuple[str, ...]
-    budgets: tuple[Budget, ...]
-    release: Release
-
-    def prefix(self, key: str) -> str:
-        """`replay.<stream>.<object_key>`, and `.never` under the release mode that is no default."""
-        return f"replay.{self.stream}.{key}" + ("" if self.release == "last" else f".{self.release}")
-
-
-def study(plan: Plan, stream: StreamFile | None, beta: int, threads: int, why: str = "") -> Findings:
-    """Replay every cell of the plan.
-
-    Parameters
-    ----------
-    stream : StreamFile or None
-        None when there is no sessioned call, with the reason in `why`.
-    beta : int
-        KV bytes a token.
-    """
+def no_study(plan: Plan, why: str) -> Findings:
+    """What a plan publishes where there is nothing to replay."""
     found = Findings()
-    if stream is None:
-        found.missing(why, *(number.key for number in declared(plan)))
-        return found
-    table = []
+    found.missing(why, *(number.key for number in declared(plan)))
+    return found
+
+
+def study(plan: Plan, stream: StreamFile, replayed: Cells) -> Findings:
+    """What the cells of a plan say."""
+    found, table = Findings(), []
     for key in plan.keys:
-        cells = replay(stream.stream(key), plan.policies, plan.budgets, plan.release, beta=beta, threads=threads)
-        _summary(found, plan.prefix(key), cells[0])
-        for cell in cells:
+        _summary(found, plan.prefix(key), replayed[key][0])
+        for cell in replayed[key]:
             found.set(f"{plan.prefix(key)}.{cell.policy}.{cell.budget.key}", cell.reconstruction_rate, cell.calls)
             table.append(_row(plan, key, cell))
     found.set(f"replay.{plan.stream}.unknown_deployment_share",
