@@ -8,13 +8,13 @@ act on says how, and the rest names its root cause. The original stays as `__cau
 from __future__ import annotations
 
 import re
+import textwrap
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 import telemetry.errors
@@ -28,7 +28,7 @@ EXECUTOR_PYTHON = (
     "dist/environment.tar.gz#environment, PYSPARK_PYTHON=./environment/bin/python, and PYSPARK_DRIVER_PYTHON set to "
     "the Python of the driver")
 
-_MEMORY = "Give it more with --driver-memory and --executor-memory of spark-submit, or split the input with --window"
+_MEMORY = "Give it more with --driver-memory and --executor-memory of spark-submit"
 _DISK = "Free space there, or choose other disks with --work and, for spark-submit, --conf spark.local.dir=DIR"
 _SHARED = ("The input and the --work folder must be seen by the driver and by every executor under the same path, and "
            "nothing may change them during a run")
@@ -38,7 +38,7 @@ _SHARED = ("The input and the --work folder must be seen by the driver and by ev
 class _Rule:
     """A kind of failure: a text that only it has, the error that it becomes, and what to say.
 
-    `{doing}`, `{why}` (the root cause) and the named groups of the pattern can stand in `message`.
+    `{why}` (the root cause) and the named groups of the pattern can stand in `message`.
     """
 
     pattern: str
@@ -48,38 +48,35 @@ class _Rule:
 
 # The first that fits holds. A full disk and a lost executor have many consequences, so causes come first.
 _RULES = (
-    _Rule(r"No space left on device", InputError,
-          "{doing}: a disk of Spark is full ({why}). " + _DISK + "."),
-    _Rule(r"Disk quota exceeded", InputError,
-          "{doing}: the disk quota is used up ({why}). " + _DISK + "."),
+    _Rule(r"No space left on device|Disk quota exceeded", InputError, f"a disk of Spark is full ({{why}}). {_DISK}."),
     _Rule(r"\[PYTHON_VERSION_MISMATCH\]", UsageError,
-          "{doing}: the Python of the executors has another version than that of the driver ({why}). "
-          + EXECUTOR_PYTHON + "."),
+          f"the Python of the executors has another version than that of the driver ({{why}}). {EXECUTOR_PYTHON}."),
     _Rule(r'Cannot run program "(?P<program>[^"]*)"', UsageError,
-          "{doing}: the executors have no Python at {program}. " + EXECUTOR_PYTHON + "."),
+          f"the executors have no Python at {{program}}. {EXECUTOR_PYTHON}."),
     _Rule(r"^(?:ModuleNotFoundError|ImportError): (?P<said>.*)$", UsageError,
-          "{doing}: the Python of the executors cannot import what it needs ({said}). " + EXECUTOR_PYTHON + "."),
+          f"the Python of the executors cannot import what it needs ({{said}}). {EXECUTOR_PYTHON}."),
     _Rule(r"java\.lang\.OutOfMemoryError|SparkOutOfMemoryError|\[UNABLE_TO_ACQUIRE_MEMORY\]|^MemoryError\b", InputError,
-          "{doing}: Spark ran out of memory ({why}). " + _MEMORY + "."),
+          f"Spark ran out of memory ({{why}}). {_MEMORY}."),
     _Rule(r"bigger than (?:local )?(?:maxResultSize|spark\.driver\.maxResultSize)", InputError,
-          "{doing}: a result is too large for the driver ({why}). Allow more with --conf spark.driver.maxResultSize="
-          "SIZE of spark-submit, and --driver-memory to hold it."),
-    _Rule(r"ExecutorLostFailure \((?P<lost>[^)]*)\)|Python worker exited unexpectedly", InputError,
-          "{doing}: executors were lost ({why}). Most often they had too little memory. " + _MEMORY + "."),
+          "a result is too large for the driver ({why}). Allow more with --conf spark.driver.maxResultSize=SIZE of "
+          "spark-submit, and --driver-memory to hold it."),
+    _Rule(r"ExecutorLostFailure|Python worker exited unexpectedly", InputError,
+          f"executors were lost ({{why}}). Most often they had too little memory. {_MEMORY}."),
     _Rule(r"\[(?:PATH_NOT_FOUND|FAILED_READ_FILE\.FILE_NOT_EXIST)\]|java\.io\.FileNotFoundException|"
           r"^FileNotFoundError\b|Mkdirs failed to create|AccessControlException|Permission denied", InputError,
-          "{doing}: a file or folder is not there, or not for the executors ({why}). " + _SHARED + "."),
-    _Rule(r"\[FAILED_READ_FILE\.", InputError,
-          "{doing}: a file cannot be read ({why}). " + _SHARED + "."),
-    _Rule(r"\[(?:ARITHMETIC|CAST)_OVERFLOW\]", KvcensusError,
-          "{doing}: an exact integer result does not fit ({why})."),
-    _Rule(r"All masters are unresponsive|Could not parse Master URL|Invalid master URL", UsageError,
-          "{doing}: no Spark master answers ({why}). Check --master of spark-submit."),
-    _Rule(r"stopped SparkContext|SparkContext was shut down", InputError,
-          "{doing}: Spark stopped during the run ({why}). Its master may have ended it, or been lost."),
+          f"a file or folder is not there, or not for the executors ({{why}}). {_SHARED}."),
+    _Rule(r"\[FAILED_READ_FILE\.", InputError, f"a file cannot be read ({{why}}). {_SHARED}."),
+    _Rule(r"\[(?:ARITHMETIC|CAST)_OVERFLOW\]", KvcensusError, "an exact integer result does not fit ({why})."),
+    _Rule(r"\[JAVA_GATEWAY_EXITED\]|Could not parse Master URL", UsageError,
+          "Spark did not start ({why}); its lines above say why. It needs Java 17 or newer, found by JAVA_HOME or "
+          "PATH, and a --master that exists."),
+    _Rule(r"stopped SparkContext|SparkContext was shut down|All masters are unresponsive|"
+          r"Master removed our application", InputError,
+          "Spark has stopped ({why}). No master answers at the address of --master, or it ended the "
+          "application, or somebody else did."),
 )
-_UNKNOWN = "{doing}: Spark failed ({why}). This is a fault of kvcensus; --verbose shows the whole trace."
-_GONE = "{doing}: Spark's own process has ended. Most often it had too little memory. " + _MEMORY + "."
+_UNKNOWN = "Spark failed ({why}). This is a fault of kvcensus; --verbose shows the whole trace."
+_GONE = f"Spark's own process has ended. Most often it had too little memory. {_MEMORY}."
 
 # How Python prints an error of ours: to the end, or to what Python or Spark prints behind it.
 _OURS = re.compile(r"^telemetry\.errors\.(\w+): (.*?)(?=\n\n(?:The above exception|During handling)|\n SQLSTATE: |"
@@ -117,9 +114,9 @@ def spark_errors(doing: str) -> Iterator[None]:
 
 def translate(error: BaseException, doing: str) -> KvcensusError | None:
     """The error to raise in place of one of Spark's; None when it is none of Spark's."""
-    if isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)):
-        return InputError(_GONE.format(doing=doing))  # py4j found nobody at the other end
-    if not isinstance(error, PySparkException | Py4JJavaError):
+    if _gone(error):
+        return InputError(f"{doing}: {_GONE}")
+    if not isinstance(error, PySparkException | Py4JError):
         return None
     text = _text(error)
     ours = _OURS.findall(text)
@@ -131,8 +128,8 @@ def translate(error: BaseException, doing: str) -> KvcensusError | None:
     for rule in _RULES:
         found = re.search(rule.pattern, text, re.MULTILINE)
         if found:
-            return rule.kind(rule.message.format(doing=doing, why=why, **found.groupdict()))
-    return KvcensusError(_UNKNOWN.format(doing=doing, why=why))
+            return rule.kind(f"{doing}: {rule.message.format(why=why, **found.groupdict())}")
+    return KvcensusError(f"{doing}: {_UNKNOWN.format(why=why)}")
 
 
 def details(error: BaseException) -> str:
@@ -146,14 +143,21 @@ def details(error: BaseException) -> str:
     return "".join(traceback.format_exception(error)) + "".join(f"\n{part.rstrip()}\n" for part in parts if part)
 
 
-def _text(error: BaseException) -> str:
+def _gone(error: BaseException) -> bool:
+    """Whether py4j found nobody at the other end."""
+    return (isinstance(error, ConnectionError | Py4JNetworkError)
+            or (isinstance(error, Py4JError) and "does not exist in the JVM" in str(error)))
+
+
+def _text(error: PySparkException | Py4JError) -> str:
     """Everything that Spark says of an error, in one text."""
     if isinstance(error, Py4JJavaError):
         return _printed(error)
-    parts = [str(error), str(getattr(error, "_stackTrace", None) or "")]
-    parameters: Any = error.getMessageParameters() if isinstance(error, PySparkException) else None
+    if not isinstance(error, PySparkException):
+        return str(error)
     # The traceback of a Python worker by itself, without what the JVM puts around it, and last: it decides.
-    return "\n".join([*parts, str((parameters or {}).get("traceback") or "")])
+    parameters = error.getMessageParameters() or {}
+    return "\n".join([str(error), str(getattr(error, "_stackTrace", "")), str(parameters.get("traceback", ""))])
 
 
 def _printed(error: Py4JJavaError) -> str:
@@ -185,6 +189,9 @@ def _root(error: BaseException, text: str) -> str:
 
 def _python_cause(trace: str) -> str:
     """`KeyError: 'k', in read (calls.py, line 18)`, from the text of one traceback."""
+    # What a worker said before it could be talked to comes indented, and with more behind it.
+    trace = re.split(r"^\s*PYTHONPATH was:$|^ SQLSTATE: ", trace, maxsplit=1, flags=re.MULTILINE)[0]
+    trace = textwrap.dedent(trace)
     lines = [line for line in trace.splitlines() if line and not line.startswith(" ")]
     if not lines:
         return ""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["HOST", "LOGGING", "QUICK_JVM", "Cluster", "Submitted", "missing", "spark_home", "standalone_cluster",
+__all__ = ["HOST", "LOGGING", "Cluster", "Submitted", "jvm_options", "missing", "spark_home", "standalone_cluster",
            "without_spark"]
 
 HOST = "127.0.0.1"
@@ -32,7 +32,7 @@ _OLDEST_JAVA = 17
 _EXECUTOR = b"org.apache.spark.executor.CoarseGrainedExecutorBackend"
 _DEPLOY = "org.apache.spark.deploy"
 #: Short runs: the second compiler and a parallel collector cost more than they bring.
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 #: Without an appender Spark takes this for no configuration at all, and uses its own.
 LOGGING = """\
@@ -112,6 +112,11 @@ class Cluster:
     def work(self) -> Path:
         return self.folder / "work"
 
+    @property
+    def local(self) -> Path:
+        """Scratch; also of drivers, as one that is killed does not clear up."""
+        return self.folder / "local"
+
     def processes(self) -> list[int]:
         """Every living process of the cluster: master, workers, executors, Python workers."""
         entry = f"{_MARK}={self.mark}".encode()
@@ -129,8 +134,9 @@ class Cluster:
     def command(self, script: Path, *words: object, options: Sequence[str] = ()) -> list[str]:
         """The spark-submit of a script; `options` are those of spark-submit."""
         settings = {"spark.ui.enabled": "false", "spark.driver.bindAddress": HOST, "spark.driver.host": HOST,
-                    "spark.driver.extraJavaOptions": QUICK_JVM, "spark.executor.extraJavaOptions": QUICK_JVM,
-                    "spark.ui.showConsoleProgress": "false"}
+                    "spark.driver.extraJavaOptions": jvm_options(self.local),
+                    "spark.executor.extraJavaOptions": jvm_options(self.local),
+                    "spark.ui.showConsoleProgress": "false", "spark.local.dir": str(self.local)}
         confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         return [str(spark_home() / "bin" / "spark-submit"), "--master", self.url, *confs, *options, str(script),
                 *map(str, words)]
@@ -179,6 +185,11 @@ def standalone_cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> 
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def jvm_options(scratch: Path) -> str:
+    """For a JVM that runs for seconds, and leaves nothing outside of a folder of ours."""
+    return f"{_QUICK} -Djava.io.tmpdir={scratch}"
+
+
 def spark_home() -> Path:
     """The Spark that pyspark carries; it is not imported, as a test may look at what happens before that."""
     spec = find_spec("pyspark")
@@ -206,10 +217,10 @@ def _launch(cluster: Cluster, name: str, *words: str) -> int:
     environment = {
         **without_spark(), _MARK: cluster.mark, "SPARK_HOME": str(spark_home()),
         "SPARK_CONF_DIR": str(cluster.folder / "conf"), "SPARK_LOCAL_IP": HOST,
-        "SPARK_LOCAL_DIRS": str(cluster.folder / "local"), "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_LOCAL_DIRS": str(cluster.local), "SPARK_DAEMON_MEMORY": "256m",
         # The REST server listens on one fixed port: two clusters would not stand beside each other.
-        "SPARK_DAEMON_JAVA_OPTS": f"{QUICK_JVM} -Dspark.master.rest.enabled=false",
-        "SPARK_LAUNCHER_OPTS": QUICK_JVM,
+        "SPARK_DAEMON_JAVA_OPTS": f"{jvm_options(cluster.local)} -Dspark.master.rest.enabled=false",
+        "SPARK_LAUNCHER_OPTS": _QUICK,
     }
     with (cluster.logs / f"{name}.log").open("wb") as log:
         # spark-class ends in an exec of java, so its process id is that of the JVM. In a session of its own a

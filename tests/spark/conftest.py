@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster import HOST, LOGGING, QUICK_JVM, Cluster, missing, standalone_cluster, without_spark
+from cluster import HOST, LOGGING, Cluster, jvm_options, missing, standalone_cluster, without_spark
 
 
 @pytest.fixture(scope="session")
@@ -53,8 +53,10 @@ class Driver:
         self._patch.setenv("PYSPARK_PYTHON", str(python))
         fixed = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
                  "spark.driver.bindAddress": HOST, "spark.driver.host": HOST, "spark.sql.shuffle.partitions": "2",
-                 "spark.driver.extraJavaOptions": QUICK_JVM, "spark.executor.extraJavaOptions": QUICK_JVM,
-                 "spark.sql.warehouse.dir": str(self._folder / "warehouse"), "spark.task.maxFailures": "1",
+                 "spark.driver.extraJavaOptions": jvm_options(self._folder),
+                 "spark.executor.extraJavaOptions": jvm_options(self._folder),
+                 "spark.sql.warehouse.dir": str(self._folder / "warehouse"), "spark.local.dir": str(self._folder),
+                 "spark.task.maxFailures": "1",
                  "spark.scheduler.minRegisteredResourcesRatio": "1.0",
                  "spark.scheduler.maxRegisteredResourcesWaitingTime": "10s"}
         made = SparkSession.builder.master(master).config(map={**fixed, **(settings or {})}).getOrCreate()

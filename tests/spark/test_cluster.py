@@ -78,8 +78,8 @@ def job(cluster: Cluster, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         assert ready.exists(), f"{log.read_text()}\n{cluster.log()}"
         yield submitted
     finally:
-        submitted.kill()
-        submitted.wait()
+        submitted.terminate()
+        submitted.wait(60)
 
 
 def wait(condition: Callable[[], bool], what: str, seconds: float = 120) -> None:

@@ -225,6 +225,25 @@ def test_a_java_process_that_died(driver: Any) -> None:
     assert "--driver-memory" in str(error)
 
 
+def test_java_that_is_missing(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.java_gateway import launch_gateway
+
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    error = failure(launch_gateway, "starting Spark")
+    assert type(error) is UsageError
+    assert str(error).startswith("starting Spark: Spark did not start ([JAVA_GATEWAY_EXITED]")
+    assert "Java 17" in str(error)
+
+
+def test_a_python_that_does_not_start(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "python"
+    broken.write_text(f"#!{sys.executable}\nraise OSError('no libpython')\n", encoding="utf-8")
+    broken.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(broken))
+    error = failure(one_task(spark, lambda _: 1))
+    assert "OSError: no libpython" in str(error)
+
+
 @pytest.mark.parametrize("error", [ValueError("ours"), OSError("ours"), InputError("ours")])
 def test_what_is_none_of_sparks_passes(error: Exception) -> None:
     assert translate(error, "metrics") is None
