@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REPORT ?= report
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-warn-script-location -c constraints.txt
 
-.PHONY: help report test check bench sample clean
+.PHONY: help report test check bench sample dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,8 +28,11 @@ bench: $(VENV)/dev  ## measure speed and memory against a plain DuckDB pass, on 
 sample: $(VENV)/base  ## make sample_data/ anew
 	$(BIN)/python sample_data/make.py
 
-clean:  ## remove the environment, caches and the sample report
-	rm -rf $(VENV) $(REPORT) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+dist: $(VENV)/spark  ## pack code and environment for the executors of a Spark cluster, in dist/
+	$(BIN)/python -m pipelines.dist
+
+clean:  ## remove the environment, caches, the sample report and dist/
+	rm -rf $(VENV) $(REPORT) dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit("kvcensus needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
@@ -42,4 +45,8 @@ $(VENV)/base: $(VENV)/made pyproject.toml constraints.txt
 
 $(VENV)/dev: $(VENV)/base
 	$(PIP) -e '.[dev]'
+	@touch $@
+
+$(VENV)/spark: $(VENV)/base
+	$(PIP) -e '.[spark]'
 	@touch $@

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
+from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from figures import budget, geometry
@@ -49,7 +49,7 @@ SERVED_TABLES = ("models", "deployments")
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=PackageLoader(__package__, ""),  # also where the packages lie in a zip file
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -60,7 +60,7 @@ def _environment() -> Environment:
 
 def _style() -> Markup:
     """The style sheet. It is ours, so it goes in as it is."""
-    return Markup((Path(__file__).parent / "style.css").read_text(encoding="utf-8"))
+    return Markup(resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8"))
 
 
 def render_report(results: ResultsLike) -> str:
