@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.stop import Stop, stoppable
 from pipelines.streams import flush, say, tell
-from telemetry.errors import EXIT_OK, EXIT_OURS, KvcensusError
+from telemetry.errors import EXIT_OK, EXIT_OURS, KvcensusError, trace_of
 
 if TYPE_CHECKING:
     from pipelines.run import Outcome
@@ -54,6 +54,8 @@ def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
         _report(characterize(parse(argv, prog)))
         flush()
     except KvcensusError as error:
+        if "--verbose" in (sys.argv[1:] if argv is None else argv):
+            tell(trace_of(error), end="")
         tell(f"{prog}: {error}")
         return error.exit_code
     except KeyboardInterrupt:

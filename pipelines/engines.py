@@ -31,25 +31,40 @@ def open_engine(options: Options, work: Path) -> Iterator[Engine]:
     Raises
     ------
     UsageError
-        When the engine is not installed.
+        When the engine is not installed, or its workers cannot do the work.
     """
-    engine = _spark(options, work) if options.engine == "spark" else _duckdb(options, work)
-    try:
-        yield engine
-    finally:
-        engine.close()
+    with _spark(options, work) if options.engine == "spark" else _duckdb(options, work) as engine:
+        try:
+            yield engine
+        finally:
+            engine.close()
 
 
-def _duckdb(options: Options, work: Path) -> Engine:
+@contextmanager
+def _duckdb(options: Options, work: Path) -> Iterator[Engine]:
     from metrics.engines.duckdb import DuckEngine
 
-    return DuckEngine(work, threads=options.threads, memory_limit=options.memory_limit)
+    yield DuckEngine(work, threads=options.threads, memory_limit=options.memory_limit)
 
 
-def _spark(options: Options, work: Path) -> Engine:
+@contextmanager
+def _spark(options: Options, work: Path) -> Iterator[Engine]:
+    """A session that was there stays open; one made here is stopped."""
     try:
+        from pyspark.sql import SparkSession
+
         from metrics.engines.spark import SparkEngine
+        from metrics.engines.spark_errors import spark_errors
         from metrics.engines.spark_session import open_session
+        from pipelines.executors import probe
     except ImportError as error:
         raise UsageError("--engine spark needs PySpark and Java 17: pip install 'kvcensus[spark]'.") from error
-    return SparkEngine(open_session(threads=options.threads), work.resolve().as_uri())
+    ours = SparkSession.getActiveSession() is None
+    with spark_errors("starting Spark"):
+        session = open_session(threads=options.threads, memory_mb=options.memory_mb)
+    try:
+        probe(session)
+        yield SparkEngine(session, work.resolve().as_uri())
+    finally:
+        if ours:
+            session.stop()

@@ -38,6 +38,7 @@ examples:
 
 
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_SIZE = re.compile(r"([1-9][0-9]{0,8}(?:\.[0-9]{1,3})?) ?(MB|GB|TB|MiB|GiB|TiB)")
 _MOST_MEMORY = 10**15
 
 
@@ -79,6 +80,12 @@ class Options:
     names: bool
     strict: bool
     command: str
+
+    @property
+    def memory_mb(self) -> int | None:
+        """`memory_limit` in MiB."""
+        match = None if self.memory_limit is None else _SIZE.fullmatch(self.memory_limit)
+        return None if match is None else max(int(float(match[1]) * _UNITS[match[2]]) >> 20, 1)
 
 
 def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Options:
@@ -147,6 +154,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=_threads, metavar="N", help="cores to use (default: all)")
     parser.add_argument("--memory-limit", metavar="8GB", help="memory of the engine; the rest is spilled to disk")
     parser.add_argument("--names", action="store_true", help="publish model and deployment names instead of labels")
+    parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
     parser.add_argument("--strict", action="store_true", help="make any bad row an error, and any repeated call")
     return parser
 
@@ -176,7 +184,7 @@ def _threads(text: str) -> int:
 def _memory(text: str | None) -> str | None:
     if text is None:
         return None
-    match = re.fullmatch(r"([1-9][0-9]{0,8}(?:\.[0-9]{1,3})?) ?(MB|GB|TB|MiB|GiB|TiB)", text)
+    match = _SIZE.fullmatch(text)
     if match is None or float(match[1]) * _UNITS[match[2]] > _MOST_MEMORY:
         raise UsageError(f"--memory-limit {quoted(text)}: write a size such as 8GB (MB, GB, TB, MiB, GiB, TiB), up to "
                          "1000TB.")

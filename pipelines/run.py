@@ -65,6 +65,11 @@ class _Job:
     started: float
     progress: Progress
 
+    @contextmanager
+    def stage(self, name: str, shown: str) -> Iterator[None]:
+        with self.progress.stage(name, shown), self.engine.explaining(name):
+            yield
+
     @property
     def threads(self) -> int:
         return self.options.threads or os.cpu_count() or 1
@@ -86,7 +91,8 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
     with out.claimed(), work_folder(options.work, options.out) as work, _background() as pool:
         digest = pool.submit(content_hash, sources)
         with open_engine(options, work) as engine:
-            with progress.stage("reading", f"{len(sources)} file{'s' if len(sources) != 1 else ''}"):
+            files = f"{len(sources)} file{'s' if len(sources) != 1 else ''}"
+            with progress.stage("reading", files), engine.explaining("reading"):
                 loaded = _load(engine, options, sources, log, progress)
                 ingested = ingest(engine, loaded, options.config.rules, event_log=options.adapter.event_log)
             if options.strict and not options.adapter.repeats_calls and ingested.defects.get("duplicate"):
@@ -155,18 +161,18 @@ def _one(job: _Job, trace: Trace, results: ResultSet) -> None:
     shown = f"of {name}" if options.split_us is not None else ""
     folder = results.window(name)
     store = StoreWriter(folder, options.command)
-    with job.progress.stage("ordering calls", shown):
+    with job.stage("ordering calls", shown):
         trace.derive()
-    with job.progress.stage("metrics", shown):
+    with job.stage("metrics", shown):
         for metric in METRICS:
             store.add(metric.numbers, measure(metric, trace), metric.population)
         account = audits.audit(trace, job.ingested, job.log, len(job.sources))
         store.add(audits.NUMBERS, account.findings(), "records of the input")
         store.write_audit(account.as_json())
-    with job.progress.stage("replays", shown):
+    with job.stage("replays", shown):
         _replays(job, trace, store)
     store.write_numbers()
-    with job.progress.stage("report", shown):
+    with job.stage("report", shown):
         made = manifest(options, trace, job.sources, job.digest.result(), job.started)
         page = render_report(Results.preview(folder, made))
         (folder / "report.html").write_text(page, encoding="utf-8")

@@ -6,8 +6,10 @@ are known) and what to do about it. Anything else that escapes is our fault (exi
 
 from __future__ import annotations
 
+import traceback
+
 __all__ = ["EXIT_INPUT", "EXIT_OK", "EXIT_OURS", "EXIT_USAGE", "InputError", "KvcensusError",
-           "UsageError", "escaped", "quoted", "shorten"]
+           "UsageError", "escaped", "quoted", "shorten", "trace_of"]
 
 EXIT_OK = 0
 EXIT_OURS = 1
@@ -58,3 +60,14 @@ def _text(value: object) -> str:
         return str(value)
     except (RecursionError, ValueError):  # nested too deep; an integer of thousands of digits
         return f"a value of type {type(value).__name__} that cannot be shown"
+
+
+def trace_of(error: BaseException) -> str:
+    """The whole trace of an error and of its causes, Python's and, behind PySpark, Java's; for `--verbose`."""
+    parts = []
+    cause: BaseException | None = error
+    while cause is not None:
+        java = getattr(cause, "_stackTrace", None)
+        parts.append(java if isinstance(java, str) else "")
+        cause = cause.__cause__
+    return "".join(traceback.format_exception(error)) + "".join(f"\n{part.rstrip()}\n" for part in parts if part)

@@ -7,7 +7,7 @@ SQL is written once, in the subset that the engines share; what differs between 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -85,6 +85,9 @@ class Engine(Protocol):
 
     def row(self, query: str) -> dict[str, Any]:
         """The only row of a query's result."""
+
+    def explaining(self, doing: str) -> AbstractContextManager[None]:
+        """Errors of the engine's own inside of the block leave it as errors of ours that name what was done."""
 
     def close(self) -> None:
         """Give up the engine and its scratch space."""

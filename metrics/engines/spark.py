@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -131,6 +132,11 @@ class SparkEngine:
         if len(rows) != 1:
             raise RuntimeError(f"expected one row, got {len(rows)}: {query}")
         return rows[0]
+
+    def explaining(self, doing: str) -> AbstractContextManager[None]:
+        from metrics.engines.spark_errors import spark_errors
+
+        return spark_errors(doing)
 
     def close(self) -> None:
         for name in list(self._folders):

@@ -2,14 +2,13 @@
 
 Spark wraps a cause in layers of Java and Python, and its text runs to hundreds of lines. Here it becomes what
 is raised anywhere else: an error of ours that an executor raised comes back as it was raised, what a user can
-act on says how, and the rest names its root cause. The original stays as `__cause__`; `details` shows it whole.
+act on says how, and the rest names its root cause. The original stays as `__cause__`.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pyspark.errors import PySparkException
 import telemetry.errors
 from telemetry.errors import InputError, KvcensusError, UsageError
 
-__all__ = ["EXECUTOR_PYTHON", "details", "spark_errors", "translate"]
+__all__ = ["EXECUTOR_PYTHON", "spark_errors", "translate"]
 
 #: What to do when executors cannot run our code.
 EXECUTOR_PYTHON = (
@@ -130,17 +129,6 @@ def translate(error: BaseException, doing: str) -> KvcensusError | None:
         if found:
             return rule.kind(f"{doing}: {rule.message.format(why=why, **found.groupdict())}")
     return KvcensusError(f"{doing}: {_UNKNOWN.format(why=why)}")
-
-
-def details(error: BaseException) -> str:
-    """The whole trace of an error and of its causes, Python's and Java's; for `--verbose`."""
-    parts = []
-    cause: BaseException | None = error
-    while cause is not None:
-        java = getattr(cause, "_stackTrace", None)
-        parts.append(java if isinstance(java, str) else "")
-        cause = cause.__cause__
-    return "".join(traceback.format_exception(error)) + "".join(f"\n{part.rstrip()}\n" for part in parts if part)
 
 
 def _gone(error: BaseException) -> bool:

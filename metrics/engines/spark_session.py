@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,54 +24,71 @@ _FIXED = {
     "spark.sql.files.ignoreMissingFiles": "false",
 }
 
-#: What suits the work: set where the user's cluster says nothing.
+#: What suits the work: set where neither the user nor the cluster says anything.
 _USUAL = {
     "spark.app.name": "kvcensus",
-    # Few columns of many are read: Arrow moves them between the JVM and Python.
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Tables are written once and read many times.
     "spark.sql.parquet.compression.codec": "zstd",
-    # A page in a browser is nothing a batch job has to offer.
+    # A batch job has its own progress, and a page in a browser is one more open port.
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
-#: On one machine, where nothing has to be reached from elsewhere.
+#: On one machine nothing has to be reached from elsewhere.
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+_MOST_HEAP = 8 << 30
+_LOG = Path(__file__).with_name("log4j2.properties")
 
 
-def open_session(*, threads: int | None = None, memory_limit: str | None = None) -> SparkSession:
+def open_session(*, threads: int | None = None, memory_mb: int | None = None,
+                 settings: Mapping[str, str] | None = None) -> SparkSession:
     """The session of this process; what spark-submit or the cluster's defaults set is kept.
 
     Parameters
     ----------
     threads : int or None
         Cores of a local session; None takes every one.
-    memory_limit : str or None
-        Memory of a local session's driver, such as `4g`.
+    memory_mb : int or None
+        Heap of a local session in MiB; None takes two fifths of the machine's memory, at most 8 GiB.
+    settings : mapping of str to str
+        More of them, as usual ones.
     """
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
     given = SparkConf()
-    master = given.get("spark.master", None) or os.environ.get("MASTER") or f"local[{threads or '*'}]"
-    settings = {"spark.master": master, **_USUAL}
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    master = given.get("spark.master", None) or f"local[{threads or '*'}]"
+    wanted = {"spark.master": master, **_USUAL, **(settings or {})}
     if master.startswith("local"):
-        cores = threads or os.cpu_count() or 1
-        # Every shuffle has at least this many tasks; adaptive execution joins small ones, and splits none.
-        settings |= _LOCAL | {"spark.sql.shuffle.partitions": str(2 * cores)}
-        # Workers are this Python, and find the packages where this process finds them.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        settings["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        if memory_limit is not None:
-            settings["spark.driver.memory"] = memory_limit
-    builder = SparkSession.builder
-    for name, value in settings.items():
-        if not given.contains(name):
-            builder = builder.config(name, value)
+        wanted = {**_local(threads, memory_mb), **wanted}
+    for name, value in wanted.items():
+        given.setIfMissing(name, value)
     for name, value in _FIXED.items():
-        builder = builder.config(name, value)
-    session: SparkSession = builder.getOrCreate()
+        given.set(name, value)
+    session: SparkSession = SparkSession.builder.config(conf=given).getOrCreate()
+    if submitted:  # the JVM runs already, with a log of its own
+        session.sparkContext.setLogLevel("OFF")
     return session
+
+
+def _local(threads: int | None, memory_mb: int | None) -> dict[str, str]:
+    # Workers are this Python, and find the packages where this process finds them.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    heap = memory_mb or min(_MOST_HEAP, _memory() * 2 // 5) >> 20
+    return {
+        **_LOCAL,
+        "spark.driver.memory": f"{heap}m",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG.as_uri()}",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        # Every shuffle has at most this many tasks; adaptive execution joins small ones, and splits none.
+        "spark.sql.shuffle.partitions": str(4 * (threads or os.cpu_count() or 1)),
+    }
+
+
+def _memory() -> int:
+    """The machine's memory in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

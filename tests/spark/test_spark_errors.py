@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install -c constraints.txt -e '.[spark]'")
 
-from metrics.engines.spark_errors import details, spark_errors, translate
-from telemetry.errors import InputError, KvcensusError, UsageError
+from metrics.engines.spark_errors import spark_errors, translate
+from telemetry.errors import InputError, KvcensusError, UsageError, trace_of
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_a_fault_of_ours_names_its_place(spark: Any) -> None:
 
 def test_the_whole_trace_is_there_for_verbose(spark: Any) -> None:
     error = failure(column(spark, lambda _: 1 // 0).collect)
-    shown = details(error)
+    shown = trace_of(error)
     assert "ZeroDivisionError" in shown
     assert "\tat org.apache.spark" in shown
     assert len(shown.splitlines()) > 20
