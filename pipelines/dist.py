@@ -110,10 +110,11 @@ def write_environment(path: Path, python_prefix: str | None = None, root: Path =
     key, stamp = hashlib.sha256(made_of.encode()).hexdigest(), path.with_suffix(".sha256")
     if path.is_file() and stamp.is_file() and stamp.read_text(encoding="ascii") == key:
         return path
+    venv_pack = _venv_pack()
     stamp.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".environment-") as folder:
         _install(Path(folder), dependencies, constraints)
-        _pack(Path(folder), path, python_prefix)
+        _pack(venv_pack, Path(folder), path, python_prefix)
     stamp.write_text(key, encoding="ascii")
     return path
 
@@ -147,11 +148,15 @@ def _install(folder: Path, dependencies: Sequence[str], constraints: Path) -> No
                          "the package index can be reached, and constraints.txt.")
 
 
-def _pack(folder: Path, path: Path, python_prefix: str | None) -> None:
+def _venv_pack() -> Any:
     try:
         import venv_pack
     except ImportError:
         raise UsageError("venv-pack2 is not installed. pip install -c constraints.txt -e '.[spark]'") from None
+    return venv_pack
+
+
+def _pack(venv_pack: Any, folder: Path, path: Path, python_prefix: str | None) -> None:
     partial = path.with_suffix(".partial")
     filters = [("exclude", pattern) for pattern in _LEFT_OUT]
     try:

@@ -15,7 +15,7 @@ import pytest
 from figures.registry import all_figures
 from pipelines.dist import ARCHIVE, CODE, main, write_code, write_environment
 from replay.residency.policy import policies
-from telemetry.errors import UsageError
+from telemetry.errors import InputError, UsageError
 from telemetry.registry import adapters
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -168,10 +168,18 @@ def test_python_that_lies_elsewhere_on_executors(tmp_path: Path) -> None:
     assert not any(link.startswith(sys.base_prefix) for link in links.values())
 
 
+def test_no_packer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "venv_pack", None)
+    with pytest.raises(UsageError, match=r"venv-pack2 is not installed. pip install .*\[spark\]"):
+        write_environment(tmp_path / ARCHIVE)
+    assert not list(tmp_path.iterdir())
+
+
 def test_packages_that_cannot_be_installed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("venv_pack", reason="venv-pack2 is not installed: pip install -c constraints.txt -e '.[spark]'")
     root = checkout(tmp_path / "root", "1.0")
     (root / "ibex-1.0-py3-none-any.whl").unlink()
-    with pytest.raises(Exception, match="pip could not install"):
+    with pytest.raises(InputError, match="pip could not install"):
         write_environment(tmp_path / ARCHIVE, root=root)
     assert "ibex" in capfd.readouterr().err
     assert not (tmp_path / ARCHIVE).exists()

@@ -102,7 +102,7 @@ class Cluster:
     url: str = ""
     master: int = 0
     workers: list[int] = field(default_factory=list)
-    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
     def logs(self) -> Path:
@@ -228,13 +228,13 @@ def _launch(cluster: Cluster, name: str, *words: str) -> int:
         process = subprocess.Popen([str(spark_home() / "bin" / "spark-class"), *words], env=environment,
                                    cwd=cluster.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                    start_new_session=True)
-    cluster.started.append(process)
+    cluster.started[name] = process
     return process.pid
 
 
 def _said(cluster: Cluster, name: str, pattern: str, end: float) -> str:
     """Wait until a log has a line, and give the group of the pattern."""
-    path, process = cluster.logs / f"{name}.log", cluster.started[-1]
+    path, process = cluster.logs / f"{name}.log", cluster.started[name]
     while True:
         found = re.search(pattern, path.read_text(errors="replace"))
         if found:
@@ -247,10 +247,10 @@ def _said(cluster: Cluster, name: str, pattern: str, end: float) -> str:
 def _stop(cluster: Cluster) -> None:
     """Workers first, as they end their executors; what does not go by itself is killed."""
     end = time.monotonic() + STOP_S
-    for process in reversed(cluster.started):
+    for process in reversed(cluster.started.values()):
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)
-    for process in cluster.started:
+    for process in cluster.started.values():
         with suppress(subprocess.TimeoutExpired):
             process.wait(max(end - time.monotonic(), 0))
     _wait(lambda: not cluster.processes(), end)
@@ -259,7 +259,7 @@ def _stop(cluster: Cluster) -> None:
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        for process in cluster.started:
+        for process in cluster.started.values():
             process.poll()  # what was killed is a zombie until its parent asks
         time.sleep(0.05)
     if left:
