@@ -13,10 +13,11 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
-__all__ = ["Dialect", "Engine", "SpreadingEngine", "inline", "plain", "scratch"]
+__all__ = ["Dialect", "Engine", "Sink", "SpreadingEngine", "inline", "scratch"]
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
+Sink = Callable[[pa.RecordBatch], None]
 
 
 class Dialect(Protocol):
@@ -98,20 +99,15 @@ class SpreadingEngine(Engine, Protocol):
     """An engine whose workers can read an input themselves."""
 
     def spread(self, name: str, schema: pa.Schema, parts: Sequence[Part],
-               read: Callable[[Part], Iterable[pa.RecordBatch]]) -> None:
-        """Make table `name` of what `read` yields for each part, one task a part.
+               read: Callable[[Part, Sink], Result]) -> list[Result]:
+        """Make table `name` of the batches that `read` gives to a sink for each part, one task a part.
 
-        Parts and `read` travel pickled. An error of ours that `read` raises is raised here.
+        Returns what `read` returned for each part, in order. Parts, results and `read` travel pickled; an
+        error of ours that `read` raises is raised here.
         """
 
     def scatter(self, parts: Sequence[Part], work: Callable[[Part, Path], Result], file: Path) -> list[Result]:
         """What `work` makes of each part and of a copy of `file`, one task a part, in order; small results."""
-
-
-def plain(schema: pa.Schema) -> pa.Schema:
-    """The schema without dictionaries, which not every engine takes from Arrow."""
-    return pa.schema([pa.field(item.name, item.type.value_type, item.nullable)
-                      if pa.types.is_dictionary(item.type) else item for item in schema])
 
 
 @contextmanager

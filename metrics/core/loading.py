@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from metrics.core.engine import Engine, SpreadingEngine, plain
+from metrics.core.engine import Engine, Sink, SpreadingEngine
 from metrics.core.names import NUMBER_LIMIT, NUMBERED, NUMBERED_SCHEMA, Names
 from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
 from telemetry.registry import find_adapter
@@ -28,7 +28,6 @@ ROWS_PER_FILE = 1 << 40
 STORED = [name for name in NUMBERED_SCHEMA.names if name not in ("source_rank", "source_row")]
 
 _POS = f"cast(source_rank as bigint) * {ROWS_PER_FILE} + source_row as pos"
-_SPREAD_SCHEMA = plain(CALL_SCHEMA).append(pa.field("log", pa.string()))
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,9 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
     if adapter.pieces is None:
         raise ValueError(f"files of the format {adapter.name} depend on each other")
     pieces = [piece for source in sources for piece in adapter.pieces(source)]
-    engine.spread("incoming", _SPREAD_SCHEMA, pieces,
-                  partial(_read, format_name=adapter.name, options=options, strict=log.strict))
-    logs = engine.rows("select log from incoming where log is not null order by source_rank, source_row")
-    for row in logs:
-        log.absorb(row["log"])
+    read = partial(_read, format_name=adapter.name, options=options, strict=log.strict)
+    for collected in engine.spread("incoming", CALL_SCHEMA, pieces, read):
+        log.absorb(collected)
     adapter.check(sources, options, log)
     names = Names()
     for name in NUMBERED:
@@ -86,21 +83,18 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
     columns = [f"{name}_numbers.number as {NUMBERED[name]}" if name in NUMBERED else f"incoming.{name} as {name}"
                for name in CALL_SCHEMA.names if name not in ("source_rank", "source_row")]
     joins = " ".join(f"left join {name}_numbers on incoming.{name} = {name}_numbers.text" for name in NUMBERED)
-    engine.create("raw", f"select {_POS}, {', '.join(columns)} from incoming {joins} where log is null")
+    engine.create("raw", f"select {_POS}, {', '.join(columns)} from incoming {joins}")
     for name in ("incoming", *(f"{name}_numbers" for name in NUMBERED)):
         engine.drop(name)
     return Loaded(names)
 
 
-def _read(source: Source, *, format_name: str, options: ReadOptions, strict: bool) -> Iterator[pa.RecordBatch]:
-    """The calls of one piece, and a last row with what was wrong with them; runs on a worker."""
+def _read(source: Source, sink: Sink, *, format_name: str, options: ReadOptions, strict: bool) -> str:
+    """Give the calls of one piece to a sink, and return what was wrong with them; runs on a worker."""
     log = DefectLog(strict=strict)
     for batch in find_adapter(format_name).read([source], options, log):
-        columns = [column.cast(item.type) for column, item in zip(batch.columns, _SPREAD_SCHEMA, strict=False)]
-        yield pa.RecordBatch.from_arrays([*columns, pa.nulls(len(batch), pa.string())], schema=_SPREAD_SCHEMA)
-    before = source.piece.records_before if source.piece is not None else 0
-    last = {"source_rank": source.rank, "source_row": before, "log": log.as_json()}
-    yield pa.RecordBatch.from_pylist([last], schema=_SPREAD_SCHEMA)
+        sink(batch)
+    return log.as_json()
 
 
 @dataclass
