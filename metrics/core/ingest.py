@@ -25,7 +25,7 @@ ROWS_PER_FILE = 1 << 40
 
 _STORED = [name for name in NUMBERED_SCHEMA.names if name not in ("source_rank", "source_row")]
 
-# The largest output of a call id stays, then the last in input order (DEFINITIONS 1). Hashes only
+# The largest output of a call id stays, then the last in input order. Hashes only
 # find the candidates, so that a unique id costs 8 bytes; equality is tested on the ids themselves.
 _SUSPECTS = """
     select {hash} as h from raw where call_id is not null and defect is null
