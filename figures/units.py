@@ -1,7 +1,7 @@
 """How a value is written, by its unit: `0.803` share is "80.3%", `501.8e12` bytes is "501.8 TB".
 
 One function serves the sentences, the tables and the axis ticks, so that a number reads the same
-wherever it stands. Units as in DEFINITIONS: TB = 10^12, GB = 10^9, GiB = 2^30 bytes.
+wherever it stands. Units as in METHODOLOGY.md: TB = 10^12, GB = 10^9, GiB = 2^30 bytes.
 """
 
 from __future__ import annotations

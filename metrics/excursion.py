@@ -66,12 +66,18 @@ def compute(trace: Trace, found: Findings) -> None:
               for row in trace.rows(_GROUPED.format(band=band, part=part))]
     for k, length in enumerate(LENGTHS):
         calls, mean = _mean(row for row in groups if row["k"] == k)
-        found.set(_key(length), mean, calls, why=f"no Spine call follows an excursion of {length} calls")
+        found.set(_key(length), mean, calls, why=f"no Spine call follows an excursion of {_calls(length)}")
     found.table(REUSE, _table(groups))
 
 
 def _key(length: str) -> str:
     return f"excursion.reuse_{length.replace('+', 'plus')}"
+
+
+def _calls(length: str, kind: str = "") -> str:
+    """`1 call`, `2 non-Spine calls`, `3 calls or more`."""
+    number, more = length.rstrip("+"), " or more" if length.endswith("+") else ""
+    return f"{number} {kind}call{'' if length == '1' else 's'}{more}"
 
 
 def _mean(rows: Iterable[dict[str, Any]]) -> tuple[int, float | None]:
@@ -103,8 +109,8 @@ METRIC = Metric(
                "tokens and a context above 0",
     source="paper 3.4.4, Eq. 4",
     needs=("sessioned", "model", "cached"),
-    numbers=tuple(Number(_key(length), "share", f"mean reuse of Spine calls after {length} non-Spine calls, to 10^-9")
-                  for length in LENGTHS),
+    numbers=tuple(Number(_key(length), "share", f"mean reuse of Spine calls after {_calls(length, 'non-Spine ')}, to "
+                         "10^-9") for length in LENGTHS),
     tables=(REUSE,),
     compute=compute,
 )

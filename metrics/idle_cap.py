@@ -102,13 +102,16 @@ def _sweep(trace: Trace, sweep: Sweep, theta: int | None, totals: dict[str, int]
     }
 
 
+_SESSIONS = "sessions: calls with a session id"
+
+
 def _declared(name: str) -> tuple[Number, ...]:
     cap = "without an idle cap" if name == "inf" else f"with an idle cap of {name}"
     return (
         Number(f"idle_cap.{name}.reconstruction", "share", f"runs / calls {cap}: calls that find no KV"),
         Number(f"idle_cap.{name}.ceiling_bytes", "bytes", f"most bytes held at once {cap}, sessions at their working "
-               "set, exact event sweep"),
-        Number(f"idle_cap.{name}.reduction", "ratio", f"hold-all-live ceiling / ceiling {cap}"),
+               "set, exact event sweep", _SESSIONS),
+        Number(f"idle_cap.{name}.reduction", "ratio", f"hold-all-live ceiling / ceiling {cap}", _SESSIONS),
     )
 
 

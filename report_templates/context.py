@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from figures import names
 from figures.sentence import Sentence, anchor, clause, interval, text
 from figures.source import NumberLike, ResultsLike
 from figures.units import clean, format_value
@@ -122,11 +123,12 @@ def warnings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What a reader must know before believing a number: (kind, text)."""
     found = [("Note", text) for text in _texts(manifest.get("notes"))]
     found += [("Label", text) for text in _texts(manifest.get("labels"))]
-    return found + [("Derived", text) for text in _texts(manifest.get("derived"))]
+    derived = {names.column(str(name)): how for name, how in _mapping(manifest.get("derived")).items()}
+    return found + [("Derived", text) for text in _texts(derived)]
 
 
 def _texts(value: object) -> list[str]:
-    """Notes, labels and derived columns come as a text, a list or a mapping."""
+    """Notes and labels come as a text, a list or a mapping."""
     if not value:
         return []
     if isinstance(value, Mapping):

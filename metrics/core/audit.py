@@ -1,4 +1,4 @@
-"""The audit: every input row is used, or excluded for a stated reason (DEFINITIONS 1)."""
+"""The audit: every input row is used, or excluded for a stated reason."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from telemetry.errors import InputError
 
 __all__ = ["Ingested", "first_repeat", "ingest"]
 
-# The largest output of a call id stays, then the last in input order (DEFINITIONS 1). Hashes only
+# The largest output of a call id stays, then the last in input order. Hashes only
 # find the candidates, so that a unique id costs 8 bytes; equality is tested on the ids themselves.
 _SUSPECTS = """
     select {hash} as h from raw where call_id is not null and defect is null

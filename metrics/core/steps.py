@@ -14,7 +14,7 @@ from metrics.core.names import NUMBER_LIMIT
 
 __all__ = ["PLACE", "REGION", "SAME_DEPLOYMENT", "TRANSITION", "TRANSITIONS", "derive_calls", "derive_steps"]
 
-#: Codes of `steps.transition`, in order of precedence (DEFINITIONS 2, transition_reuse).
+#: Codes of `steps.transition`, in order of precedence.
 TRANSITIONS = {
     0: "first_call",
     1: "unknown_model",

@@ -1,4 +1,4 @@
-"""DEFINITIONS 1 to 3 in plain Python: slow, obvious, and written without a look at our SQL.
+"""The definitions of METHODOLOGY.md in plain Python: slow, obvious, and written without a look at our SQL.
 
 `account` decides which rows are used; `Fleet` holds the used calls of a window, by session, with what
 each call knows about its predecessor. `reference_sessions` and `reference_time` make numbers of it.

@@ -37,6 +37,15 @@ def test_three_calls_are_3plus(census: Census) -> None:
     assert found.why("excursion.reuse_2") == "no Spine call follows an excursion of 2 calls"
 
 
+def test_one_call_is_one_call(census: Census) -> None:
+    found = census(METRIC, [spine(0, 10, 0)])
+    assert [found.why(key).removeprefix("no Spine call follows an excursion of ") for key in KEYS] == [
+        "0 calls", "1 call", "2 calls", "3 calls or more"]
+    assert [number.method.split(" after ")[1] for number in METRIC.numbers] == [
+        f"{calls}, to 10^-9" for calls in ("0 non-Spine calls", "1 non-Spine call", "2 non-Spine calls",
+                                           "3 non-Spine calls or more")]
+
+
 def test_a_session_that_begins_elsewhere(census: Census) -> None:
     # The first Spine call of a session follows no excursion, however late it comes; sessions do not mix.
     rows = [other(0), other(1), spine(2, 10, 9), other(3), spine(4, 10, 5), spine(2.5, 10, 1, "b"),

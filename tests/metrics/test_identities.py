@@ -1,4 +1,4 @@
-"""Identities between the paper's own numbers (DEFINITIONS 7) that our definitions must reproduce."""
+"""Identities between the paper's own numbers that our definitions must reproduce."""
 
 from __future__ import annotations
 

@@ -123,6 +123,15 @@ def test_infinity_is_hold_all_live(census: Census) -> None:
     assert found["idle_cap.15m.reconstruction"].value == float(Fraction(6, 9))
 
 
+def test_n_counts_what_the_population_says(census: Census) -> None:
+    # 3 calls of 2 sessions.
+    found = census(METRIC, [call("a", 0), call("a", 1), call("b", 2)])
+    populations = {number.key: number.population or METRIC.population for number in METRIC.numbers}
+    of = {"calls with a session id": 3, "sessions: calls with a session id": 2}
+    assert {key: of[whose] for key, whose in populations.items()} == {key: found.n(key) for key in populations}
+    assert set(populations.values()) == set(of)
+
+
 def test_empty_contexts(census: Census) -> None:
     found = census(METRIC, [call("a", 0, 0), call("a", 100, 0)])
     assert keys(found, "ceiling_bytes") == [0] * 7

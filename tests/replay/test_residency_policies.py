@@ -68,7 +68,7 @@ def test_fnu_discards_what_is_never_used_again_before_anything_else():
 
 
 def test_fnu_can_miss_more_than_lru_when_sizes_differ():
-    # From DEFINITIONS section 4, objects 1, 0, 2 as B, A, C. It holds under both release modes.
+    # Objects 1, 0, 2 stand for B, A, C. It holds under both release modes.
     # C6: 12 > 10. FNU: A (next used at 5) goes: 11 > 10; B (at 4) goes: 6. Both miss later: 5 misses.
     # LRU: B5, the oldest, goes: 7. Then only B0 misses: 4 misses.
     check("fnu", "B5 A1 C6 C5 B0 A5", 10, "mmmhmm")

@@ -12,11 +12,13 @@ import pyarrow as pa
 import pytest
 import report_stores as stores
 
+from figures.names import COLUMNS
 from figures.sentence import anchor
 from figures.units import clean
-from report_templates.context import glance
+from report_templates.context import glance, warnings
 from report_templates.render import render_index, render_report
 from report_templates.tables import view
+from telemetry.registry import adapters
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -123,6 +125,17 @@ def test_warnings_stand_before_the_findings(pages):
     for text in ("Arrivals are synthetic", "schema only, not verified on the data", "from the position of"):
         assert at < page.index(text) < page.index("What we found</h2>")
     assert "Before you use these numbers" not in pages["deep"]
+
+
+def test_derived_columns_are_named_in_words():
+    store = stores.shallow()
+    store.manifest = {**store.manifest, "derived": {"t_us": "earliest logged line of the message", "odd": "somehow"}}
+    assert [text for kind, text in warnings(store.manifest) if kind == "Derived"] == [
+        "odd: somehow",
+        "time of the call: earliest logged line of the message",
+    ]
+    assert "t_us" not in render_report(store)
+    assert {column for adapter in adapters().values() for column in adapter.derived} <= set(COLUMNS)
 
 
 def test_a_figure_that_cannot_be_drawn_leaves_its_question_and_the_reason(pages):
