@@ -142,7 +142,7 @@ def _windows(job: _Job, windows: Sequence[Window], results: ResultSet) -> list[s
     options, done = job.options, []
     job.progress.expect(1 + _STAGES_A_WINDOW * len(windows))
     for window in windows:
-        trace = Trace(job.engine, window, job.settings, in_order=job.ingested.in_order)
+        trace = Trace(job.engine, job.ingested, window, job.settings)
         if not trace.empty:
             _one(job, trace, results)
             done.append(window.name)

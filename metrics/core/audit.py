@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from metrics.core.engine import scratch
 from metrics.core.ingest import Ingested
 from metrics.core.metric import Finding, Findings, Number
 from metrics.core.trace import Trace
@@ -53,13 +54,13 @@ class Audit:
 
 
 # Rows that are equal in every column tie in time and session, so only ties need a second look.
-_TIED = """
-    select tied.* from (
-        select * from usable where call_id is null and t_us in (select t_us from steps where gap_us = 0)
-    ) as tied
-    join session_numbers on tied.session_id = session_numbers.session_id
-    join (select session, t_us from steps where gap_us = 0 group by session, t_us) as ties
-    on session_numbers.session = ties.session and tied.t_us = ties.t_us"""
+_TIES = "select distinct session, t_us from steps where gap_us = 0"
+_TIED = "select pos from steps join ties on steps.session = ties.session and steps.t_us = ties.t_us"
+_SESSIONED = "select usable.* from usable join tied on usable.pos = tied.pos where call_id is null"
+_REPEATED = """
+    select coalesce(cast(sum(n - 1) as bigint), 0) as n from (
+        select count(*) as n from ({relation}) as r where {inside} group by {same}) as groups"""
+_UNSESSIONED = "select * from usable where session_id is null and call_id is null"
 
 
 def audit(trace: Trace, ingested: Ingested, log: DefectLog, files: int) -> Audit:
@@ -87,10 +88,11 @@ def _suspected(trace: Trace) -> int:
     """Rows without a call id that repeat an earlier one in every column, sessioned or not."""
     same = ("session_id, t_us, context_tokens, cached_tokens, output_tokens, model_no, turn_id, user_initiated, "
             "region_no, deployment_no, duration_us, parent_session_id, failed, block_size, prefix_keys")
-    inside = trace.window.condition()
-    relations = [_TIED]
+    suspected = 0
+    if trace.profile.sessioned:
+        with scratch(trace.engine, "ties", _TIES), scratch(trace.engine, "tied", _TIED):
+            suspected += trace.row(_REPEATED.format(relation=_SESSIONED, same=same, inside="true"))["n"]
     if trace.profile.sessioned < trace.profile.calls:
-        relations.append("select * from usable where session_id is null and call_id is null")
-    return sum(trace.row(
-        f"select coalesce(cast(sum(n - 1) as bigint), 0) as n from (select count(*) as n "
-        f"from ({relation}) as r where {inside} group by {same}) as groups")["n"] for relation in relations)
+        inside = trace.window.condition()
+        suspected += trace.row(_REPEATED.format(relation=_UNSESSIONED, same=same, inside=inside))["n"]
+    return suspected

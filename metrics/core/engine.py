@@ -31,6 +31,10 @@ class Dialect(Protocol):
     def sums_in_buckets(self) -> bool:
         """A running sum over a whole table would run in one place: sum by bucket, then within."""
 
+    @property
+    def hash_names_session(self) -> bool:
+        """A hash of the session id costs less than a number; whether two ids share one is asked first."""
+
     def div(self, numerator: str, denominator: str | int) -> str:
         """Integer division of a number >= 0 by a number > 0."""
 
@@ -105,6 +109,9 @@ class SpreadingEngine(Engine, Protocol):
         Returns what `read` returned for each part, in order. Parts, results and `read` travel pickled; an
         error of ours that `read` raises is raised here.
         """
+
+    def files(self, name: str) -> list[str]:
+        """URIs of the Parquet files of a table that `spread` made, one a part, in order."""
 
     def scatter(self, parts: Sequence[Part], work: Callable[[Part, Path], Result], file: Path) -> list[Result]:
         """What `work` makes of each part and of a copy of `file`, one task a part, in order; small results."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from metrics.core.classes import ClassRule
 from metrics.core.engine import Engine, scratch
+from metrics.core.identity import Identity, identify_sessions
 from metrics.core.loading import ROWS_PER_FILE, STORED, Loaded
 from telemetry.errors import InputError
 
@@ -45,6 +46,8 @@ class Ingested:
         First and last start of a usable call.
     in_order : bool
         Known to be ordered by time as a whole.
+    identity : Identity
+        How sessions become integers.
     """
 
     rows: int
@@ -53,11 +56,11 @@ class Ingested:
     first_us: int
     last_us: int
     in_order: bool
+    identity: Identity
 
 
 def ingest(engine: Engine, loaded: Loaded, rules: Sequence[ClassRule], *, event_log: bool = False) -> Ingested:
-    """Make of `raw` its view `usable`, and the tables `session_numbers`, `models`, `regions` and
-    `deployments`.
+    """Make of `raw` its view `usable`, and the tables `models`, `regions` and `deployments`.
 
     Raises
     ------
@@ -75,9 +78,9 @@ def ingest(engine: Engine, loaded: Loaded, rules: Sequence[ClassRule], *, event_
     span = engine.row("select count(*) as n, min(t_us) as first_us, max(t_us) as last_us from usable")
     if not span["n"]:
         raise InputError(_nothing(rows, defects))
-    engine.number("session_numbers", "select distinct session_id from usable where session_id is not null", "session")
+    identity = identify_sessions(engine)
     loaded.names.publish(engine, rules)
-    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"], loaded.in_order)
+    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"], loaded.in_order, identity)
 
 
 def first_repeat(engine: Engine) -> tuple[int, int]:

@@ -6,18 +6,20 @@ orders the input: source_rank and source_row in one integer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs
+import pyarrow.parquet as pq
 
 from metrics.core.engine import Engine, Sink, SpreadingEngine
-from metrics.core.names import NUMBER_LIMIT, NUMBERED, NUMBERED_SCHEMA, Names
+from metrics.core.names import NUMBERED, NUMBERED_SCHEMA, Names, Numbers
 from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
 from telemetry.registry import find_adapter
-from telemetry.schema import CALL_SCHEMA
 
 __all__ = ["ROWS_PER_FILE", "STORED", "Loaded", "spread", "stream"]
 
@@ -27,6 +29,8 @@ ROWS_PER_FILE = 1 << 40
 #: The columns of `raw` beside `pos`.
 STORED = [name for name in NUMBERED_SCHEMA.names if name not in ("source_rank", "source_row")]
 
+_ROWS_AT_ONCE = 1 << 17
+_RAW_SCHEMA = pa.schema([pa.field("pos", pa.int64()), *(NUMBERED_SCHEMA.field(name) for name in STORED)])
 _POS = f"cast(source_rank as bigint) * {ROWS_PER_FILE} + source_row as pos"
 
 
@@ -71,30 +75,39 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
         raise ValueError(f"files of the format {adapter.name} depend on each other")
     pieces = [piece for source in sources for piece in adapter.pieces(source)]
     read = partial(_read, format_name=adapter.name, options=options, strict=log.strict)
-    for collected in engine.spread("incoming", CALL_SCHEMA, pieces, read):
+    found = engine.spread("incoming", NUMBERED_SCHEMA, pieces, read)
+    names, places = Names(), engine.files("incoming")
+    work = []
+    for file, (collected, local) in zip(places, found, strict=True):
         log.absorb(collected)
+        work.append((file, names.adopt(local)))
     adapter.check(sources, options, log)
-    names = Names()
-    for name in NUMBERED:
-        found = engine.fetch(f"select distinct {name} as text from incoming where {name} is not null "
-                             f"limit {NUMBER_LIMIT}")
-        names.learn(name, sorted(found["text"].to_pylist()))
-        engine.put(f"{name}_numbers", names.as_table(name))
-    columns = [f"{name}_numbers.number as {NUMBERED[name]}" if name in NUMBERED else f"incoming.{name} as {name}"
-               for name in CALL_SCHEMA.names if name not in ("source_rank", "source_row")]
-    joins = " ".join(f"left join {name}_numbers on incoming.{name} = {name}_numbers.text" for name in NUMBERED)
-    engine.create("raw", f"select {_POS}, {', '.join(columns)} from incoming {joins}")
-    for name in ("incoming", *(f"{name}_numbers" for name in NUMBERED)):
-        engine.drop(name)
+    engine.spread("raw", _RAW_SCHEMA, work, _renumber)
+    engine.drop("incoming")
     return Loaded(names)
 
 
-def _read(source: Source, sink: Sink, *, format_name: str, options: ReadOptions, strict: bool) -> str:
-    """Give the calls of one piece to a sink, and return what was wrong with them; runs on a worker."""
-    log = DefectLog(strict=strict)
-    for batch in find_adapter(format_name).read([source], options, log):
+def _read(source: Source, sink: Sink, *, format_name: str, options: ReadOptions,
+          strict: bool) -> tuple[str, Names]:
+    """Give the calls of one piece to a sink; returns what was wrong with them, and the names that they
+    number. Runs on a worker."""
+    log, names = DefectLog(strict=strict), Names()
+    for batch in names.numbered(find_adapter(format_name).read([source], options, log)):
         sink(batch)
-    return log.as_json()
+    return log.as_json(), names
+
+
+def _renumber(part: tuple[str, Mapping[str, Numbers]], sink: Sink) -> None:
+    """Rows with the numbers of one piece become rows of `raw`, with the numbers of the input. Runs on a worker."""
+    uri, numbers = part
+    system, path = pa.fs.FileSystem.from_uri(uri)
+    with pq.ParquetFile(path, filesystem=system, read_dictionary=["session_id", "turn_id"]) as file:
+        for batch in file.iter_batches(_ROWS_AT_ONCE):
+            columns = {name: batch[name] for name in STORED}
+            for name, column in NUMBERED.items():
+                columns[column] = pa.array(numbers[name]).take(batch[column])
+            pos = pc.add(pc.multiply(batch["source_rank"].cast(pa.int64()), ROWS_PER_FILE), batch["source_row"])
+            sink(pa.RecordBatch.from_arrays([pos, *columns.values()], schema=_RAW_SCHEMA))
 
 
 @dataclass

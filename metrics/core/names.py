@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from metrics.core.classes import ClassRule, classify
@@ -17,7 +18,9 @@ from metrics.core.engine import Engine
 from telemetry.errors import InputError
 from telemetry.schema import CALL_SCHEMA
 
-__all__ = ["NUMBERED", "NUMBERED_SCHEMA", "Names", "NUMBER_LIMIT"]
+__all__ = ["NUMBERED", "NUMBERED_SCHEMA", "NUMBER_LIMIT", "Names", "Numbers"]
+
+Numbers = npt.NDArray[np.int32]
 
 #: Numbers are below this, so that two of them fit one integer.
 NUMBER_LIMIT = 1 << 20
@@ -58,15 +61,20 @@ class Names:
         missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False)) | (numbers == 0)
         return pa.array(numbers, mask=missing) if missing.any() else pa.array(numbers)
 
-    def learn(self, name: str, texts: Iterable[str]) -> None:
-        """Number the names of a column, given at once; an InputError as for `numbered`."""
-        self.numbers[name] = {text: number for number, text in enumerate(texts, start=1)}
-        _check_count(name, len(self.numbers[name]))
+    def adopt(self, other: Names) -> dict[str, Numbers]:
+        """Take in the names of another; returns, by column, its numbers -> the numbers here.
 
-    def as_table(self, name: str) -> pa.Table:
-        """The names of a column and their numbers: `text`, `number`."""
-        known = self.numbers[name]
-        return pa.table({"text": pa.array(known, pa.string()), "number": pa.array(known.values(), pa.int32())})
+        Raises
+        ------
+        InputError
+            As `numbered`.
+        """
+        found = {}
+        for name, known in self.numbers.items():
+            theirs = [known.setdefault(text, len(known) + 1) for text in other.numbers[name]]
+            _check_count(name, len(known))
+            found[name] = np.array([0, *theirs], np.int32)
+        return found
 
     def publish(self, engine: Engine, rules: Sequence[ClassRule]) -> None:
         """Make the tables `models`, `regions` and `deployments` of the names in usable rows.

@@ -2,14 +2,14 @@
 
 `calls` is every used call, and `loads` sums them up by model and place. `steps` is every sessioned
 call with its neighbours in the session: the only expensive pass, one sort by session and time.
-`sessions` is one row a session. All columns are integers: sessions are numbered before the sort, since
-sorting texts costs twice as much, and no identifier goes further.
+`sessions` is one row a session. All columns are integers.
 """
 
 from __future__ import annotations
 
 from metrics.core.clock import Window
 from metrics.core.engine import Engine
+from metrics.core.identity import Identity
 from metrics.core.names import NUMBER_LIMIT
 
 __all__ = ["PLACE", "REGION", "SAME_DEPLOYMENT", "TRANSITION", "TRANSITIONS", "derive_calls", "derive_steps"]
@@ -77,7 +77,7 @@ TRANSITION = f"""cast(case
 _OPENS = {
     "flag": "user_initiated",
     "turn": """coalesce(user_initiated, case when turn_id is not null then
-               row_number() over (partition by session, turn_id order by t_us, pos) = 1 end)""",
+               row_number() over (partition by {session}, turn_id order by t_us, pos) = 1 end)""",
 }
 
 _STEPS = """
@@ -89,8 +89,8 @@ _STEPS = """
            previous_x, previous_model_no, previous_seat, misplaced,
            {transition} as transition
     from (
-        select session, cast(row_number() over w as integer) as call_index, pos, t_us, x, c, o, duration_us,
-               model_no, seat, {opens} as opens,
+        select {session} as session, cast(row_number() over w as integer) as call_index, pos, t_us, x, c, o,
+               duration_us, model_no, seat, {opens} as opens,
                lag(t_us) over w as previous_us,
                lag(x) over w as previous_x,
                lag(model_no) over w as previous_model_no,
@@ -98,13 +98,13 @@ _STEPS = """
                {lasted} as previous_duration_us,
                {misplaced} as misplaced,
                {busy} as busy_until_us
-        from calls join session_numbers on calls.session_id = session_numbers.session_id
-        window w as (partition by session order by t_us, pos)
+        from {calls} where calls.session_id is not null
+        window w as (partition by {session} order by t_us, pos)
     ) as neighbours"""
 
 # The latest end of the preceding calls; the gap is idle from there on.
 _BUSY = """max(t_us + duration_us) over (
-                       partition by session order by t_us, pos
+                       partition by {session} order by t_us, pos
                        rows between unbounded preceding and 1 preceding)"""
 # What every call has needs no look at the predecessor.
 _LASTED = {"none": "cast(null as bigint)", "some": "lag(duration_us) over w", "all": "0"}
@@ -130,11 +130,13 @@ def derive_calls(engine: Engine, window: Window) -> None:
     engine.create("loads", _LOADS.format(seat=seat))
 
 
-def derive_steps(engine: Engine, *, turn_ids_decide: bool, durations: str, in_order: bool) -> None:
+def derive_steps(engine: Engine, identity: Identity, *, turn_ids_decide: bool, durations: str, in_order: bool) -> None:
     """Make `steps` and `sessions` from `calls`.
 
     Parameters
     ----------
+    identity : Identity
+        How sessions become integers.
     turn_ids_decide : bool
         Some call has a turn id but no user_initiated flag, so that turns must be ordered.
     durations : str
@@ -145,9 +147,10 @@ def derive_steps(engine: Engine, *, turn_ids_decide: bool, durations: str, in_or
     engine.create("steps", _STEPS.format(
         reuse=engine.dialect.div("c * 1000000000", "x"),
         transition=TRANSITION,
-        opens=_OPENS["turn" if turn_ids_decide else "flag"],
+        session=identity.key, calls=identity.calls,
+        opens=_OPENS["turn" if turn_ids_decide else "flag"].format(session=identity.key),
         lasted=_LASTED[durations],
         misplaced="false" if in_order else "lag(pos) over w > pos",
-        busy="cast(null as bigint)" if durations == "none" else _BUSY,
+        busy="cast(null as bigint)" if durations == "none" else _BUSY.format(session=identity.key),
     ))
     engine.create("sessions", _SESSIONS)

@@ -15,6 +15,7 @@ from metrics.core.classes import DEFAULT_RULES, ClassRule
 from metrics.core.clock import Clock, Window, find_zone
 from metrics.core.engine import Engine
 from metrics.core.geometry import GEOMETRIES, Geometry
+from metrics.core.ingest import Ingested
 from metrics.core.quantile import Quantiles, quantiles
 from metrics.core.steps import derive_calls, derive_steps
 
@@ -114,11 +115,11 @@ _REASONS = {
 class Trace:
     """One window of a trace; `calls` and `loads` exist in `engine`, `steps` and `sessions` after `derive`."""
 
-    def __init__(self, engine: Engine, window: Window, settings: Settings, *, in_order: bool = False) -> None:
+    def __init__(self, engine: Engine, ingested: Ingested, window: Window, settings: Settings) -> None:
         self.engine = engine
         self.window = window
         self.settings = settings
-        self.in_order = in_order  # the input is known to be ordered by time
+        self._ingested = ingested
         derive_calls(engine, window)
         self.profile = _profile(engine)
 
@@ -131,8 +132,8 @@ class Trace:
         """Make `steps` and `sessions`; before that only `calls` can be read."""
         profile = self.profile
         durations = {0: "none", profile.sessioned: "all"}.get(profile.duration, "some")
-        derive_steps(self.engine, turn_ids_decide=profile.turn_ids_decide > 0, durations=durations,
-                     in_order=self.in_order)
+        derive_steps(self.engine, self._ingested.identity, turn_ids_decide=profile.turn_ids_decide > 0,
+                     durations=durations, in_order=self._ingested.in_order)
 
     def lacks(self, *needs: str) -> str | None:
         """Why a metric with these needs cannot be computed; None when it can."""

@@ -35,6 +35,7 @@ class SparkDialect:
     """How Spark spells what engines spell differently."""
 
     name = "spark"
+    hash_names_session = True  # a number would take a join, and so a shuffle of all calls
     sums_in_buckets = True  # a window without partitions runs in one task
 
     def div(self, numerator: str, denominator: str | int) -> str:
@@ -93,6 +94,12 @@ class SparkEngine:
         results = self._tasks(parts, run)
         self._adopt(name, folder, lambda read: read)
         return results
+
+    def files(self, name: str) -> list[str]:
+        system, path = pa.fs.FileSystem.from_uri(self._folders[name])
+        found = system.get_file_info(pa.fs.FileSelector(path))
+        return [f"{self._folders[name]}/{entry.base_name}" for entry in sorted(found, key=lambda entry: entry.base_name)
+                if entry.base_name.startswith("part-")]
 
     def scatter(self, parts: Sequence[Part], work: Callable[[Part, Path], Result], file: Path) -> list[Result]:
         self.session.sparkContext.addFile(str(file))
@@ -185,7 +192,7 @@ def _writer(folder: str, place: int, schema: pa.Schema) -> Iterator[Sink]:
     system.create_dir(path, recursive=True)
     partial = f"{path}/_{place}-{uuid.uuid4().hex}"
     # A file without rows still has its columns.
-    with pq.ParquetWriter(partial, schema, filesystem=system, compression="zstd") as writer:
+    with pq.ParquetWriter(partial, schema, filesystem=system, compression="snappy") as writer:
         waiting: list[pa.RecordBatch] = []
 
         def write(batch: pa.RecordBatch) -> None:

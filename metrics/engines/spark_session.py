@@ -27,8 +27,6 @@ _FIXED = {
 #: What suits the work: set where neither the user nor the cluster says anything.
 _USUAL = {
     "spark.app.name": "kvcensus",
-    # Tables are written once and read many times.
-    "spark.sql.parquet.compression.codec": "zstd",
     # A batch job has its own progress, and a page in a browser is one more open port.
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -101,7 +101,7 @@ class Census:
 
     def derived(self, ingested: Ingested, window: Window = ALL, **settings: Any) -> Trace:
         """The tables of what was ingested last; a window without calls has none."""
-        trace = Trace(self.engine, window, Settings(**settings), in_order=ingested.in_order)
+        trace = Trace(self.engine, ingested, window, Settings(**settings))
         if not trace.empty:
             trace.derive()
         return trace
