@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["open_session"]
+__all__ = ["LOGGING", "open_session"]
 
 #: What the numbers depend on: set whatever the user's cluster says.
 _FIXED = {
@@ -38,7 +38,9 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 _MOST_HEAP = 8 << 30
-_LOG = Path(__file__).with_name("log4j2.properties")
+
+#: For the JVM: errors come back as exceptions, and its log says nothing more.
+LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 
 
 def open_session(*, threads: int | None = None, memory_mb: int | None = None,
@@ -80,7 +82,7 @@ def _local(threads: int | None, memory_mb: int | None) -> dict[str, str]:
     return {
         **_LOCAL,
         "spark.driver.memory": f"{heap}m",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG.as_uri()}",
+        "spark.driver.extraJavaOptions": LOGGING,
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         # As many tasks as cores; nothing to adapt at run time, which costs each query a third of its time.
         "spark.sql.shuffle.partitions": str(threads or os.cpu_count() or 1),

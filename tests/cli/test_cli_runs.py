@@ -149,9 +149,13 @@ def test_split_has_a_bound(cli: Any) -> None:
 def test_split_asks_only_where_calls_are(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import pipelines.run
     asked = []
-    trace = pipelines.run.Trace
-    monkeypatch.setattr(pipelines.run, "Trace", lambda engine, window, settings: asked.append(window.name) or trace(
-        engine, window, settings))
+
+    class Asked(pipelines.run.Trace):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            asked.append(self.window.name)
+
+    monkeypatch.setattr(pipelines.run, "Trace", Asked)
     ran = cli.ok(cli.file(), "--split", "1h", light=True)
     assert len(ran.manifests()) == 8
     assert asked == ran.manifests()

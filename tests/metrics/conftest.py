@@ -1,45 +1,35 @@
-"""The engine is a fixture: every test body runs on each engine named here.
+"""The engine is a fixture: every test body runs on DuckDB, and those marked `both_engines` on Spark, too.
 
 One engine serves all tests, as starting one takes longer than most tests do; each trace replaces the tables of
-the one before.
+the one before. A statement takes Spark a good part of a second whatever its size, so it runs one or two tests of
+each metric, and whole random traces in tests/spark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from engines import ENGINES
 from metrics_rows import Census
 
 from metrics.core.engine import Engine
-from metrics.engines.duckdb import DuckEngine
 
 
-def _duckdb(scratch: Path) -> Engine:
-    return DuckEngine(scratch, threads=1)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "engine" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("both_engines")
+        names = ["duckdb"] if marker is None or marker.kwargs.get("duckdb", True) else []
+        metafunc.parametrize("engine", [*names, *(["spark"] if marker is not None else [])], indirect=True,
+                             scope="package")
 
 
-def _spark(scratch: Path) -> Engine:
-    pytest.importorskip("pyspark", reason="pip install 'kvcensus[spark]' to test on Spark")
-    from metrics.engines.spark import SparkEngine
-    from metrics.engines.spark_session import open_session
-
-    return SparkEngine(open_session(threads=2), scratch.as_uri())
-
-
-ENGINES = {"duckdb": _duckdb, "spark": _spark}
-
-
-@pytest.fixture(scope="session", params=sorted(ENGINES))
+@pytest.fixture(scope="package")
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    made = ENGINES[request.param](tmp_path_factory.mktemp(request.param))
-    try:
+    with ENGINES[request.param](tmp_path_factory.mktemp(request.param)) as made:
         yield made
-    finally:
-        made.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def census(engine: Engine) -> Census:
     return Census(engine)

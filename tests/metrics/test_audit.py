@@ -18,6 +18,7 @@ def contexts(census: Census) -> list[int]:
     return [row["x"] for row in census.engine.rows("select x from calls order by t_us, pos")]
 
 
+@pytest.mark.both_engines
 def test_rows_read_are_rows_used_and_rows_excluded(census: Census) -> None:
     rows = [call("a", 0), call("a", 1, defect="synthetic"), call("a", 1, defect="bad_tokens"),
             call("a", 1, defect="bad_tokens"), call("a", 1, defect="unreadable") | {"t_us": None},
@@ -71,6 +72,7 @@ def test_calls_without_an_id_are_never_merged(census: Census) -> None:
     assert log.flags == CLEAN | {"unsessioned": 2}
 
 
+@pytest.mark.both_engines
 def test_suspects_of_the_window_only(census: Census) -> None:
     rows = [call("a", at) for at in (0, 0, 10, 10)]
     assert census.audit(rows, window(5, None)).flags["duplicate_suspected"] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import BETA, DAY, HOUR, MINUTE, Census, Row, call
 
 from metrics.ceiling import METRIC
@@ -25,6 +26,7 @@ def test_a_departure_and_an_arrival_at_one_time_count_together(census: Census) -
     assert apart.n(HELD) == 2
 
 
+@pytest.mark.both_engines
 def test_the_peak_is_the_sessions_own_from_its_first_call_on(census: Census) -> None:
     # a holds its peak of 7 although it is reached later, and after b has gone.
     found = census(METRIC, [call("a", 0, 1), call("a", 100, 7), *life("b", 10, 20, 2), call(None, 15, 999)])

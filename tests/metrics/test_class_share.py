@@ -11,6 +11,7 @@ from metrics.core.classes import CLASSES, DEFAULT_RULES, ClassRule, classify
 COLUMNS = ("class", "context_tokens", "context_share", "uncached_tokens", "uncached_share")
 
 
+@pytest.mark.both_engines
 def test_both_mappings(census: Census) -> None:
     # Context 400 + 300 + 200 + 100 + 0 = 1,000; uncached (sessioned, reported) 100 + 300 + 100 = 500.
     found = census(METRIC, [

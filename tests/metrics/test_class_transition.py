@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import Census, Row, call
 
 from metrics.class_transition import METRIC
@@ -13,6 +14,7 @@ def session(name: str, *models: str | None) -> list[Row]:
     return [call(name, at, model=model) for at, model in enumerate(models)]
 
 
+@pytest.mark.both_engines
 def test_transitions(census: Census) -> None:
     # a: opus-opus, opus-opus, opus-mini, mini-opus. b: opus-sonnet.
     # spine: 2 to itself, 1 scoped, 1 mid; scoped: 1 spine.

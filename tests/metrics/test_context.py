@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import Census, Row, call
 
 from metrics.context import METRIC
@@ -13,6 +14,7 @@ def session(name: str, *contexts: int) -> list[Row]:
     return [call(name, at, context) for at, context in enumerate(contexts)]
 
 
+@pytest.mark.both_engines
 def test_by_index(census: Census) -> None:
     # Index 1: 10, 20, 30, 40: ranks 1, 2, 3. Index 2: 50, 60: ranks ceil(0.5) = 1, 1, ceil(1.5) = 2. Index 3: 5.
     found = census(METRIC, [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import Census, Row, call
 
 from metrics.depth import METRIC
@@ -13,6 +14,7 @@ def sessions(*depths: int) -> list[Row]:
     return [call(f"s{place}", at) for place, depth in enumerate(depths) for at in range(depth)]
 
 
+@pytest.mark.both_engines
 def test_four_sessions(census: Census) -> None:
     # Sorted 1, 2, 2, 7. Ranks: ceil(0.5 * 4) = 2 -> 2; ceil(3.6) = 4 -> 7; ceil(3.96) = 4 -> 7; mean 12 / 4.
     found = census(METRIC, [*sessions(7, 1, 2, 2), call(None, 0), call(None, 1)])

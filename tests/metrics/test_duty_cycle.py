@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import Census, call
 
 from metrics.duty_cycle import METRIC
@@ -9,6 +10,7 @@ from metrics.duty_cycle import METRIC
 KEYS = ("ceiling.duty_cycle", "ceiling.duty_cycle.raw_ratio", "ceiling.duty_cycle.coverage")
 
 
+@pytest.mark.both_engines
 def test_what_runs_beyond_the_interval_does_not_count(census: Census) -> None:
     # Resident 0 to 100. Work 0 to 20 and, after the interval, 100 to 150: 20 of 100; the raw sum is 70.
     found = census(METRIC, [call("a", 0, seconds=20), call("a", 100, seconds=50)])

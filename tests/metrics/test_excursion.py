@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from metrics_rows import HOUR, MINUTE, Census, Row, call
 
 from metrics.excursion import METRIC
@@ -19,6 +20,7 @@ def other(at: float, model: str | None = "mini", session: str = "a", **more: Any
     return call(session, at, 10, cached=10, model=model, **more)
 
 
+@pytest.mark.both_engines
 def test_excursion_lengths(census: Census) -> None:
     # After the first Spine call: k = 0 (r 1/2), k = 1 (1/4), k = 2 with a call of unknown model (1/5), k = 4 (1/10),
     # k = 0 (1).

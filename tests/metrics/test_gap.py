@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import Census, call
 
 from metrics.gap import METRIC
@@ -24,6 +25,7 @@ def test_start_to_start(census: Census) -> None:
         ("all", 2.5, 1, 1 / 3), ("all", 15.0, 1, 2 / 3), ("all", 35.0, 1, 1.0)]
 
 
+@pytest.mark.both_engines
 def test_inter_and_intra_turn_gaps(census: Census) -> None:
     # Into turns: 100 (a), 60 (b). Within: 10, 20 (a), 30 (b). Unclassified: 1,000.
     # The first call of a session has no gap.
@@ -39,6 +41,7 @@ def test_inter_and_intra_turn_gaps(census: Census) -> None:
         (15.0, 1, 1 / 3), (25.0, 1, 2 / 3), (35.0, 1, 1.0)]
 
 
+@pytest.mark.both_engines
 def test_turn_ids_decide_where_flags_do_not(census: Census) -> None:
     # Turn 1 opens at 0 and goes on at 10 and, after turn 2, at 110: only the gap of 60 into turn 2 is between turns.
     found = census(METRIC, [call("a", 0, turn="1"), call("a", 10, turn="1"), call("a", 70, turn="2"),

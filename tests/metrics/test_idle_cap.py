@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import pytest
 from metrics_rows import BETA, DAY, HOUR, MINUTE, Census, Row, call
 
 from metrics import ceiling
@@ -36,6 +37,7 @@ def test_a_gap_as_long_as_the_cap_is_not_reclaimed(census: Census) -> None:
     assert keys(census(METRIC, more), "reconstruction") == [runs / 8 for runs in (7, 6, 5, 4, 3, 2, 1)]
 
 
+@pytest.mark.both_engines
 def test_a_run_ends_a_cap_after_its_last_call(census: Census) -> None:
     # a: runs [0, 60 + 60] and [200, 200] under 1m. b at 120 still meets the first run, a microsecond later it does not.
     a = [call("a", 0, 10), call("a", 60, 4), call("a", 200, 1)]

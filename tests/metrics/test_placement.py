@@ -18,6 +18,7 @@ def at(session: str | None, when: float, region: str | None, deployment: str | N
     return call(session, when, more.pop("context", 100), region=region, deployment=deployment, **more)
 
 
+@pytest.mark.both_engines
 def test_four_sessions(census: Census) -> None:
     # a stays on r/1: both. b moves within r: region only. c moves from r/1 to s/1: neither, though the name is
     # the same. d has one call: both.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from metrics_rows import Census, Row, call
 
 from metrics.prefix import METRIC
@@ -18,6 +19,7 @@ def blocks(session: str | None, at: float, context: int, *keys: int, **more: Any
     return call(session, at, context, keys=list(keys), block=10, **more)
 
 
+@pytest.mark.both_engines
 def test_append_only(census: Census) -> None:
     # 1,2 -> 1,2,3: yes. 1,2,3 -> 1,9: no. 1,9 -> 1,9: yes. 1,9 -> 1 (shorter): no.
     found = census(METRIC, [blocks("a", 0, 20, 1, 2), blocks("a", 1, 30, 1, 2, 3), blocks("a", 2, 20, 1, 9),
@@ -37,6 +39,7 @@ def test_a_partial_last_block_is_no_promise(census: Census) -> None:
     assert census(METRIC, [blocks("a", 0, 99, 1, 2), blocks("a", 1, 99, 1, 2)])[APPEND] == 1
 
 
+@pytest.mark.both_engines
 def test_ideal_reuse_of_the_session_and_of_all(census: Census) -> None:
     # a: 20 new; 30 of which 20 seen; then 20 whose block 1 is known since the first call: 10.
     # b: 20, all of it known to a; then 10 of its own first call. Own: 30 + 10 = 40 of 100; anywhere: 30 + 20 + 10 = 60.

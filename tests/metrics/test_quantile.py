@@ -44,6 +44,7 @@ def test_nulls_and_weights(engine: Engine) -> None:
     assert quantiles(engine, values((5, 0)), "v", ("0.5",), weight="w") == {}
 
 
+@pytest.mark.both_engines
 def test_groups(engine: Engine) -> None:
     source = values((1, 1, 0), (10**15, 1, 0), (4, 1, 7), (5, 1, 7), (6, 1, 7), (None, 1, 8))
     found = quantiles(engine, source, "v", ("0.5", "1"), group="g")
@@ -76,6 +77,7 @@ def edges(engine: Engine, steps: int, *numbers: int) -> list[int]:
     return [row["edge"] for row in found]
 
 
+@pytest.mark.both_engines
 def test_bins(engine: Engine) -> None:
     # 9 a decade: [0, 1), [9, 10), [10, 20), [90, 100), [100, 200), ...
     assert edges(engine, 9, 0, 9, 10, 19, 20, 99, 100, 999, 1000) == [1, 10, 20, 20, 30, 100, 200, 1000, 2000]

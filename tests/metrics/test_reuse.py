@@ -11,6 +11,7 @@ CALLS = ("reuse.calls_ge_95", "reuse.calls_lt_20", "reuse.calls_20_80")
 SESSIONS = ("reuse.sessions_ge_80", "reuse.sessions_20_80")
 
 
+@pytest.mark.both_engines
 def test_aggregate_and_carry_tax(census: Census) -> None:
     # Reported and sessioned: 100/80, 300/0, 100/100 (reported 170, clipped). c = 180 of x = 500; 320 to compute.
     found = census(METRIC, [call("a", 0, 100, cached=80), call("a", 1, 300, cached=0), call("b", 2, 100, cached=170),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import Census, call
 
 from metrics.served import METRIC
@@ -25,6 +26,7 @@ def test_models_are_labelled_in_the_order_of_their_names(census: Census) -> None
     assert [name for name, in named.rows("models", "model")] == ["z-opus", "unknown", "b-mini", "c-reason"]
 
 
+@pytest.mark.both_engines
 def test_a_deployment_is_a_region_and_a_name(census: Census) -> None:
     rows = [call("a", 0, 10, region="west", deployment="d1"), call("a", 1, 20, region="east", deployment="d1"),
             call("a", 2, 30, region="east", deployment="d1"), call("a", 3, 40, deployment="d1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import Census, call, window
 
 from metrics.shape import METRIC
@@ -10,6 +11,7 @@ KEYS = ("trace.calls", "trace.sessions", "trace.sessioned_calls", "trace.models"
 CUTS = ("trace.sessions_cut_left", "trace.sessions_cut_right")
 
 
+@pytest.mark.both_engines
 def test_counts(census: Census) -> None:
     found = census(METRIC, [
         call("a", 0, model="opus"), call("a", 100, model="mini"), call("b", 50.5, model="opus"), call(None, 300.25),

@@ -18,12 +18,14 @@ def moves(intervals: list[Interval]) -> str:
     return moves_of(f"(select * from (values {rows}) as t(start_us, end_us, tokens))")
 
 
+@pytest.mark.both_engines
 def test_tokens_and_intervals_peak_at_times_of_their_own(engine: Engine) -> None:
     # Three intervals of 1 meet at 10, one of 9 stands alone at 30; 20 is a departure and an arrival.
     found = Sweep(engine, 0, 30).peak(moves([(0, 10, 1), (5, 20, 1), (10, 12, 1), (20, 25, 1), (30, 30, 9)]))
     assert (found.tokens, found.intervals) == (9, 3)
 
 
+@pytest.mark.both_engines
 def test_nothing_resident(engine: Engine) -> None:
     found = Sweep(engine, 0, 1).peak(f"select * from ({moves([(0, 1, 1)])}) as m where false")
     assert (found.tokens, found.intervals) == (0, 0)

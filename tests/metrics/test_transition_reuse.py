@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import DAY, HOUR, Census, Row, call
 
 from metrics.core.clock import Clock, find_zone
@@ -15,6 +16,7 @@ def step(at: float, cached: int | None, model: str | None, region: str | None, d
     return call("a", at, 10, cached=cached, model=model, region=region, deployment=deployment)
 
 
+@pytest.mark.both_engines
 def test_every_kind_of_transition(census: Census) -> None:
     found = census(METRIC, [
         step(0, 0, "opus", "r", "1"),  # first call

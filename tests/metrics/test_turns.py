@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import Census, call, window
 
 from metrics.turns import METRIC
@@ -19,6 +20,7 @@ def test_flags(census: Census) -> None:
     assert [found.n(key) for key in KEYS] == [2, 5, 5, 6]
 
 
+@pytest.mark.both_engines
 def test_a_turn_id_opens_where_it_appears_first_in_its_session(census: Census) -> None:
     # a: 1 opens, 1, 2 opens, 1 again opens nothing; b has a turn 1 of its own. 3 turns of 5 calls.
     found = census(METRIC, [

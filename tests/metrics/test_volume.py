@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import Census, call
 
 from metrics.volume import METRIC
 
 
+@pytest.mark.both_engines
 def test_calls_without_reported_output_are_on_neither_side(census: Census) -> None:
     # Context 90 + 60 = 150, output 10 + 40 = 50; the call of 1,000 tokens reports none. Unsessioned calls count.
     found = census(METRIC, [call("a", 0, 90, output=10), call(None, 1, 60, output=40), call("a", 2, 1000)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from metrics_rows import BETA, Census, call
 
 from metrics.core.geometry import Geometry
@@ -11,6 +12,7 @@ KEYS = ("working_set.p50_gib", "working_set.p90_gib", "working_set.p99_gib")
 GIB = 2**30
 
 
+@pytest.mark.both_engines
 def test_the_largest_context_counts(census: Census) -> None:
     # Peaks a 8,192, b 4,096, c 16,384; sorted 4,096, 8,192, 16,384, ranks 2, 3, 3.
     found = census(METRIC, [call("a", 0, 10), call("a", 1, 8192), call("a", 2, 20), call("b", 0, 4096),

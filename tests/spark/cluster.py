@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["HOST", "LOGGING", "Cluster", "Submitted", "jvm_options", "missing", "spark_home", "standalone_cluster",
-           "without_spark"]
+__all__ = ["HOST", "LOGGING", "QUICK", "Cluster", "Submitted", "jvm_options", "missing", "spark_home",
+           "standalone_cluster", "without_spark"]
 
 HOST = "127.0.0.1"
 START_S = 90.0
@@ -32,7 +32,7 @@ _OLDEST_JAVA = 17
 _EXECUTOR = b"org.apache.spark.executor.CoarseGrainedExecutorBackend"
 _DEPLOY = "org.apache.spark.deploy"
 #: Short runs: the second compiler and a parallel collector cost more than they bring.
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 #: Without an appender Spark takes this for no configuration at all, and uses its own.
 LOGGING = """\
@@ -187,7 +187,7 @@ def standalone_cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> 
 
 def jvm_options(scratch: Path) -> str:
     """For a JVM that runs for seconds, and leaves nothing outside of a folder of ours."""
-    return f"{_QUICK} -Djava.io.tmpdir={scratch}"
+    return f"{QUICK} -Djava.io.tmpdir={scratch}"
 
 
 def spark_home() -> Path:
@@ -220,7 +220,7 @@ def _launch(cluster: Cluster, name: str, *words: str) -> int:
         "SPARK_LOCAL_DIRS": str(cluster.local), "SPARK_DAEMON_MEMORY": "256m",
         # The REST server listens on one fixed port: two clusters would not stand beside each other.
         "SPARK_DAEMON_JAVA_OPTS": f"{jvm_options(cluster.local)} -Dspark.master.rest.enabled=false",
-        "SPARK_LAUNCHER_OPTS": _QUICK,
+        "SPARK_LAUNCHER_OPTS": QUICK,
     }
     with (cluster.logs / f"{name}.log").open("wb") as log:
         # spark-class ends in an exec of java, so its process id is that of the JVM. In a session of its own a
