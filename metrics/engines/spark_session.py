@@ -56,11 +56,13 @@ def open_session(*, threads: int | None = None, memory_mb: int | None = None,
     settings : mapping of str to str
         More of them, as usual ones.
     """
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    given = SparkConf()
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if submitted:  # only a conf made after this sees what spark-submit was given
+        SparkContext._ensure_initialized()
+    given = SparkConf()
     master = given.get("spark.master", None) or f"local[{threads or '*'}]"
     wanted = {"spark.master": master, **_USUAL, **(settings or {})}
     if master.startswith("local"):

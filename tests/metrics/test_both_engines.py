@@ -55,7 +55,8 @@ def test_random_traces(census: Census, duckdb: Census, tmp_path: Path, rows: lis
 def test_a_trace_with_everything_against_the_reference(census: Census) -> None:
     rows = [
         call(None if n % 13 == 0 else "abcdef"[n * n % 6], n // 3 * 40 + n % 2 * n * n, 100 + 37 * (n % 11) ** 2,
-             cached=None if n % 7 == 0 else 90 * (n % 4), output=n % 5, model=(None, "opus", "llama", "reason", "opus")[n * n % 5],
+             cached=None if n % 7 == 0 else 90 * (n % 4), output=n % 5,
+             model=(None, "opus", "llama", "reason", "opus")[n * n % 5],
              turn=None if n % 9 == 0 else str(n // 8), region=None if n % 10 == 0 else "rs"[n // 20 % 2],
              deployment=None if n % 8 == 0 else "de"[n // 6 % 2], seconds=None if n % 17 == 0 else n % 60,
              id=None if n % 3 else str(n // 9), failed=None)
