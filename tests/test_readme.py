@@ -22,21 +22,24 @@ def blocks(kind: str) -> list[str]:
     return re.findall(rf"```{kind}\n(.*?)```", README, re.DOTALL)
 
 
-COMMANDS = [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
+COMMANDS = [line[2:] for block in blocks("console") for line in block.replace("\\\n", " ").splitlines()
+            if line.startswith("$ ")]
+ARGUMENTS = {"kvcensus": "characterize", "spark-submit": "pipelines/characterize.py"}
 
 
 def test_there_are_examples() -> None:
-    assert len(COMMANDS) == 4
+    assert len(COMMANDS) == 6
     assert len(blocks("toml")) == 1
     assert len(blocks("python")) == 1
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [command for command in COMMANDS if not command.startswith("make ")])
 def test_commands_parse(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "export.toml").write_text(blocks("toml")[0], encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    program, action, *arguments = shlex.split(command)
-    assert (program, action) == ("kvcensus", "characterize")
+    words = shlex.split(command)
+    program = next(word for word in words if word in ARGUMENTS)
+    arguments = words[words.index(ARGUMENTS[program]) + 1:]
     options = parse(arguments)
     assert options.inputs
     if "--config" in arguments:
@@ -57,7 +60,8 @@ def test_the_first_command_and_the_python_example_run(tmp_path: Path) -> None:
         assert (tmp_path / "report/all" / name).is_file()
 
 
-@pytest.mark.parametrize("target", ["report", "test"])
+@pytest.mark.parametrize("target", ["report", "test", *(command.removeprefix("make ") for command in COMMANDS
+                                                        if command.startswith("make "))])
 def test_the_two_make_targets_exist(target: str) -> None:
     assert f"make {target}" in README
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
