@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,11 +63,27 @@ def _spark(options: Options, work: Path) -> Iterator[Engine]:
     except ImportError as error:
         raise UsageError("--engine spark needs PySpark and Java 17: pip install 'kvcensus[spark]'.") from error
     ours = SparkSession.getActiveSession() is None
-    with spark_errors("starting Spark"):
+    # A stop ends a job in its middle; that the JVM's answer is missing then is no news.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    with spark_errors("starting Spark"), _own_signals():
         session = open_session(threads=options.threads, memory_mb=options.memory_mb)
     try:
         probe(session)
         yield SparkEngine(session, work.resolve().as_uri())
     finally:
         if ours:
-            session.stop()
+            with suppress(Exception):  # it may have been stopped already, together with its JVM
+                session.stop()
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Spark sets a handler for Ctrl-C of its own; ours ends a run as everywhere else."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

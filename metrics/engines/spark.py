@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -148,8 +148,7 @@ class SparkEngine:
         return spark_errors(doing)
 
     def close(self) -> None:
-        for name in list(self._folders):
-            self.drop(name)
+        self._folders.clear()
         self._remove(self._root)
 
     def _tasks(self, parts: Sequence[Part], run: Callable[[int, Part], Result]) -> list[Result]:
@@ -176,9 +175,10 @@ class SparkEngine:
             self._remove(before)
 
     def _remove(self, folder: str) -> None:
-        context: Any = self.session.sparkContext
-        path = context._jvm.org.apache.hadoop.fs.Path(folder)
-        path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)
+        """By Arrow, as the JVM may be gone when an engine is closed."""
+        system, path = pa.fs.FileSystem.from_uri(folder)
+        with suppress(FileNotFoundError):
+            system.delete_dir(path)
 
 
 @contextmanager
