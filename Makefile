@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 REPORT ?= report
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-warn-script-location -c constraints.txt
 
-.PHONY: help report test check bench sample dist clean
+.PHONY: help report test check bench bench-spark sample dist clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 report: $(VENV)/base  ## characterize sample_data/ and print where the report lies
 	$(BIN)/kvcensus characterize sample_data --format calls --name "sample data" --out $(REPORT)
@@ -24,6 +24,9 @@ check: $(VENV)/dev  ## lint, types, and the direction of imports
 
 bench: $(VENV)/dev  ## measure speed and memory against a plain DuckDB pass, on a generated trace
 	$(BIN)/python benchmarks/bench.py
+
+bench-spark: $(VENV)/dev  ## measure Spark beside DuckDB, on the same trace
+	$(BIN)/python benchmarks/bench_spark.py
 
 sample: $(VENV)/base  ## make sample_data/ anew
 	$(BIN)/python sample_data/make.py

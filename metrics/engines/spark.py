@@ -60,7 +60,7 @@ class SparkEngine:
     Parameters
     ----------
     session : SparkSession
-        Made by `pipelines.spark_session`; it stays open when the engine closes.
+        Made by `metrics.engines.spark_session`; it stays open when the engine closes.
     work : str
         URI of an existing private folder that the driver and every executor can read and write.
     """
