@@ -93,7 +93,7 @@ def main() -> None:
     trace = args.trace or trace_of(args.calls)
     with tempfile.TemporaryDirectory(prefix="kvcensus-bench-") as folder:
         runs = []
-        for engine, threads in (("duckdb", 2), ("spark", 2), *((() if args.skip_one else (("spark", 1),)))):
+        for engine, threads in (("duckdb", 2), ("spark", 2), *(() if args.skip_one else (("spark", 1),))):
             out = Path(folder) / f"{engine}-{threads}"
             runs.append(run(trace, engine, threads, out))
             print(json.dumps(runs[-1]), flush=True)
