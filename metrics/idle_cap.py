@@ -38,13 +38,16 @@ _BREAKS = """
     union all
     select previous_us + {theta} as t_us, 0 as up, peak_x as down, 0 as came, 1 as went
     from long_gaps where gap_us > {theta}"""
-_RECLAIMED = """
-    select count(*) as gaps, count(case when opens then 1 end) as inter,
-           count(case when not opens then 1 end) as intra,
-           cast(coalesce(sum(case when durations_missing = 0 then gap_us - {theta} end), 0) as bigint) as resident_us,
-           cast(coalesce(sum(case when durations_missing = 0 and busy_us > {theta} then busy_us - {theta} end), 0)
-                as bigint) as busy_us
-    from long_gaps where gap_us > {theta}"""
+# What each cap reclaims, all in one look at the long gaps.
+_RECLAIMED = {
+    "gaps": "count(case when gap_us > {theta} then 1 end)",
+    "inter": "count(case when gap_us > {theta} and opens then 1 end)",
+    "intra": "count(case when gap_us > {theta} and not opens then 1 end)",
+    "resident_us": """cast(coalesce(sum(
+        case when gap_us > {theta} and durations_missing = 0 then gap_us - {theta} end), 0) as bigint)""",
+    "busy_us": """cast(coalesce(sum(
+        case when busy_us > {theta} and durations_missing = 0 then busy_us - {theta} end), 0) as bigint)""",
+}
 _TOTALS = """
     select count(*) as sessions, cast(sum(calls) as bigint) as calls,
            cast(sum(case when durations_missing = 0 then last_us - first_us end) as bigint) as resident_us,
@@ -63,36 +66,48 @@ def compute(trace: Trace, found: Findings) -> None:
     shortest = min(theta for theta in CAPS.values() if theta is not None)
     totals = trace.row(_TOTALS)
     table = []
+    longest = max(theta for theta in CAPS.values() if theta is not None)
     with scratch(trace.engine, "long_gaps", _LONG_GAPS.format(shortest=shortest)):
-        longest = max(theta for theta in CAPS.values() if theta is not None)
         sweep = Sweep(trace.engine, trace.profile.first_us, trace.profile.last_us + longest)
-        hold_all = _ceiling(sweep, None) * trace.settings.beta
-        for name, theta in CAPS.items():
-            row = {"theta": name, **_sweep(trace, sweep, theta, totals)}
-            table.append(row)
-            found.set(f"idle_cap.{name}.reconstruction", row["reconstruction"], totals["calls"])
-            found.set(f"idle_cap.{name}.ceiling_bytes", row["ceiling_bytes"], totals["sessions"])
-            found.set(f"idle_cap.{name}.reduction", ratio(hold_all, row["ceiling_bytes"]), totals["sessions"],
-                      why="every context is empty")
+        ceilings = _ceilings(sweep, trace.settings.beta)
+        reclaimed = _reclaimed(trace)
+    for name, theta in CAPS.items():
+        row = {"theta": name, **_row(trace, theta, totals, reclaimed[name]), "ceiling_bytes": ceilings[name, False],
+               "trailing_ceiling_bytes": None if theta is None else ceilings[name, True]}
+        table.append(row)
+        found.set(f"idle_cap.{name}.reconstruction", row["reconstruction"], totals["calls"])
+        found.set(f"idle_cap.{name}.ceiling_bytes", row["ceiling_bytes"], totals["sessions"])
+        found.set(f"idle_cap.{name}.reduction", ratio(ceilings["inf", False], row["ceiling_bytes"]),
+                  totals["sessions"], why="every context is empty")
     found.table(TABLE, table)
 
 
-def _ceiling(sweep: Sweep, theta_us: int | None, trailing_us: int = 0) -> int:
-    """The peak in tokens when runs end a cap after their last call, and sessions `trailing_us` after theirs."""
-    breaks = () if theta_us is None else (_BREAKS.format(theta=theta_us),)
-    return sweep.peak(_STARTS, _ENDS.format(trailing=trailing_us), *breaks).tokens
+def _ceilings(sweep: Sweep, beta: int) -> dict[tuple[str, bool], int]:
+    """Peaks in bytes by cap, when runs end a cap after their last call, and sessions with it or a cap after it."""
+    moves = {}
+    for name, theta in CAPS.items():
+        breaks = () if theta is None else (_BREAKS.format(theta=theta),)
+        moves[name, False] = (_STARTS, _ENDS.format(trailing=0), *breaks)
+        if theta is not None:
+            moves[name, True] = (_STARTS, _ENDS.format(trailing=theta), *breaks)
+    peaks = sweep.peaks(list(moves.values()))
+    return {which: peak.tokens * beta for which, peak in zip(moves, peaks, strict=True)}
 
 
-def _sweep(trace: Trace, sweep: Sweep, theta: int | None, totals: dict[str, int]) -> dict[str, Any]:
+def _reclaimed(trace: Trace) -> dict[str, dict[str, int]]:
+    """What each cap takes from the resident time: cap -> gaps, by kind, and microseconds."""
+    columns = [f"{sql.format(theta=theta)} as {what}_{name}" for name, theta in CAPS.items() if theta is not None
+               for what, sql in _RECLAIMED.items()]
+    row = trace.row(f"select {', '.join(columns)} from long_gaps")
+    return {name: {what: row.get(f"{what}_{name}", 0) for what in _RECLAIMED} for name in CAPS}
+
+
+def _row(trace: Trace, theta: int | None, totals: dict[str, int], cut: dict[str, int]) -> dict[str, Any]:
     calls = totals["calls"]
-    none = {"gaps": 0, "inter": 0, "intra": 0, "resident_us": 0, "busy_us": 0}
-    cut = none if theta is None else trace.row(_RECLAIMED.format(theta=theta))
     turns = trace.lacks("turn") is None
     runs = totals["sessions"] + cut["gaps"]
     return {
         "theta_s": None if theta is None else theta / 1e6,
-        "ceiling_bytes": _ceiling(sweep, theta) * trace.settings.beta,
-        "trailing_ceiling_bytes": None if theta is None else _ceiling(sweep, theta, theta) * trace.settings.beta,
         "runs": runs, "reconstruction": ratio(runs, calls), "added_points": ratio(100 * cut["gaps"], calls),
         "added_intra_points": ratio(100 * cut["intra"], calls) if turns else None,
         "added_inter_points": ratio(100 * cut["inter"], calls) if turns else None,

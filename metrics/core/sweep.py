@@ -6,6 +6,7 @@ would run one sum over everything in one place, running sums go through time buc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,16 +40,16 @@ _BUCKETS = 1 << 16
 _COLUMNS = ("up", "down", "came", "went")
 _SUMS = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in _COLUMNS)
 _INSIDE = """
-    select max(tokens) as tokens, max(intervals) as intervals from (
-        select base + cast(sum(up - down) over upto as bigint) + down as tokens,
+    select peak, max(tokens) as tokens, max(intervals) as intervals from (
+        select events.peak as peak, base + cast(sum(up - down) over upto as bigint) + down as tokens,
                base_count + cast(sum(came - went) over upto as bigint) + went as intervals
-        from (
-            select t_us, {bucket} as bucket, {sums} from ({moves}) as m
-            where {bucket} in (select bucket from candidates)
-            group by t_us
-        ) as events join candidates on events.bucket = candidates.bucket
-        window upto as (partition by events.bucket order by t_us rows unbounded preceding)
-    ) as levels"""
+        from ({events}) as events join candidates
+        on events.peak = candidates.peak and events.bucket = candidates.bucket
+        window upto as (partition by events.peak, events.bucket order by t_us rows unbounded preceding)
+    ) as levels group by peak"""
+_EVENTS_INSIDE = """
+    select {peak} as peak, t_us, {bucket} as bucket, {sums} from ({moves}) as m
+    where {bucket} in (select bucket from candidates where peak = {peak}) group by t_us"""
 
 
 def levels_query(engine: Engine, moves: str, bucket_us: int = HOUR_US, offset_us: int = 0) -> str:
@@ -69,10 +70,10 @@ def levels_query(engine: Engine, moves: str, bucket_us: int = HOUR_US, offset_us
     """
     bucket = engine.dialect.div(f"t_us + {offset_us}", bucket_us)
     query = _BUCKETED if engine.dialect.sums_in_buckets else _PLAIN
-    return query.format(events=_EVENTS.format(moves=moves, bucket=bucket))
+    return query.format(events=_AT_ONCE.format(moves=moves, bucket=bucket))
 
 
-_EVENTS = """moves as ({moves}), events as (
+_AT_ONCE = """moves as ({moves}), events as (
             select t_us, {bucket} as bucket, cast(sum(up) as bigint) as up, cast(sum(down) as bigint) as down,
                    cast(sum(came) as bigint) as came, cast(sum(went) as bigint) as went
             from moves group by t_us
@@ -125,28 +126,51 @@ class Sweep:
 
     def peak(self, *moves: str) -> Peak:
         """The most that is resident at once when all these moves happen; each as for `levels_query`."""
-        parts = [self._sums(part) for part in moves]
-        up, down, came, went = (np.sum([part[name] for part in parts], axis=0) for name in _COLUMNS)
-        tokens, base, dense = _reached(up, down)
-        intervals, base_count, crowded = _reached(came, went)
-        inside = np.flatnonzero(dense | crowded)
-        if len(inside):
-            query = _INSIDE.format(moves=" union all ".join(moves), bucket=self._bucket, sums=_SUMS)
-            with inline(self._engine, "candidates", bucket=inside, base=base[inside], base_count=base_count[inside]):
-                top = self._engine.row(query)
-            tokens, intervals = max(tokens, top["tokens"]), max(intervals, top["intervals"])
-        return Peak(tokens, intervals)
+        return self.peaks([moves])[0]
 
-    def _sums(self, moves: str) -> dict[str, Levels]:
-        """What a set of moves adds to each bucket."""
-        if moves not in self._counted:
-            found = self._engine.fetch(f"select {self._bucket} as bucket, {_SUMS} from ({moves}) as m group by 1")
-            place = found["bucket"].to_numpy()
+    def peaks(self, sets: Sequence[Sequence[str]]) -> list[Peak]:
+        """The peak of each set of moves."""
+        self._count([part for moves in sets for part in moves])
+        tops, inside = [], []
+        for place, moves in enumerate(sets):
+            parts = [self._counted[part] for part in moves]
+            up, down, came, went = (np.sum([part[name] for part in parts], axis=0) for name in _COLUMNS)
+            tokens, base, dense = _reached(up, down)
+            intervals, base_count, crowded = _reached(came, went)
+            tops.append(Peak(tokens, intervals))
+            buckets = np.flatnonzero(dense | crowded)
+            inside.append(np.stack([np.full(len(buckets), place), buckets, base[buckets], base_count[buckets]]))
+        for place, higher in self._look_inside(sets, np.concatenate(inside, axis=1)).items():
+            tops[place] = Peak(max(tops[place].tokens, higher.tokens), max(tops[place].intervals, higher.intervals))
+        return tops
+
+    def _look_inside(self, sets: Sequence[Sequence[str]], candidates: Levels) -> dict[int, Peak]:
+        """The peaks within buckets that can hold the highest: rows of set, bucket, and the levels at its start."""
+        places, buckets, base, base_count = candidates
+        if not len(places):
+            return {}
+        events = " union all ".join(
+            _EVENTS_INSIDE.format(peak=place, moves=" union all ".join(sets[place]), bucket=self._bucket, sums=_SUMS)
+            for place in np.unique(places).tolist())
+        with inline(self._engine, "candidates", peak=places, bucket=buckets, base=base, base_count=base_count):
+            return {row["peak"]: Peak(row["tokens"], row["intervals"])
+                    for row in self._engine.rows(_INSIDE.format(events=events))}
+
+    def _count(self, parts: Sequence[str]) -> None:
+        """What each part adds to each bucket; what is known is not asked again."""
+        new = [part for part in dict.fromkeys(parts) if part not in self._counted]
+        if not new:
+            return
+        found = self._engine.fetch(" union all ".join(
+            f"select {place} as part, {self._bucket} as bucket, {_SUMS} from ({part}) as m group by {self._bucket}"
+            for place, part in enumerate(new)))
+        places = found["part"].to_numpy()
+        for place, part in enumerate(new):
+            mine = places == place
             columns = {name: np.zeros(_BUCKETS, np.int64) for name in _COLUMNS}
             for name, column in columns.items():
-                column[place] = found[name].to_numpy()
-            self._counted[moves] = columns
-        return self._counted[moves]
+                column[found["bucket"].to_numpy()[mine]] = found[name].to_numpy()[mine]
+            self._counted[part] = columns
 
 
 def _reached(up: Levels, down: Levels) -> tuple[int, Levels, npt.NDArray[np.bool_]]:
