@@ -38,7 +38,8 @@ def open_engine(options: Options, work: Path) -> Iterator[Engine]:
     """
     with _spark(options, work) if options.engine == "spark" else _duckdb(options, work) as engine:
         try:
-            yield engine
+            with engine.explaining("the run"):  # what fails between stages
+                yield engine
         finally:
             engine.close()
 

@@ -39,7 +39,7 @@ class Dialect(Protocol):
         """Integer division of a number >= 0 by a number > 0."""
 
     def hash64(self, expression: str) -> str:
-        """A 64-bit hash, for finding candidates only: equal values have equal hashes."""
+        """A 64-bit hash: equal values have equal hashes; whether others share one must be asked where it matters."""
 
     def explode(self, expression: str) -> str:
         """One row an element of a list, in a select list."""
