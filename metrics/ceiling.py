@@ -10,7 +10,7 @@ from metrics.core.clock import HOUR_US, MINUTE_US, iso
 from metrics.core.engine import scratch
 from metrics.core.metric import Column, Findings, Metric, Number, TableSpec
 from metrics.core.quantile import quantiles
-from metrics.core.sweep import Sweep, levels_query, moves_of
+from metrics.core.sweep import levels_query, moves_of, peaks
 from metrics.core.trace import Trace
 
 MAX_ROWS = 1000
@@ -47,8 +47,9 @@ def compute(trace: Trace, found: Findings) -> None:
                       why="all calls start at one moment")
         found.table(BY_HOUR, _by_hour(trace, width, offset))
     for name, bin_us in (("minute", MINUTE_US), ("hour", HOUR_US)):
-        sweep = Sweep(engine, span["first_us"] + offset - bin_us, span["last_us"] + offset)
-        found.set(f"ceiling.{name}_bins_bytes", sweep.peak(moves_of(_binned(trace, bin_us, offset))).tokens * beta, n)
+        moves = moves_of(_binned(trace, bin_us, offset))
+        peak, = peaks(engine, moves, [[0]], span["first_us"] + offset - bin_us, span["last_us"] + offset)
+        found.set(f"ceiling.{name}_bins_bytes", peak.tokens * beta, n)
 
 
 def _binned(trace: Trace, bin_us: int, offset_us: int) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from metrics.core.clock import DAY_US, HOUR_US, MINUTE_US
-from metrics.core.engine import scratch
+from metrics.core.engine import inline, scratch
 from metrics.core.metric import Column, Findings, Metric, Number, TableSpec, ratio
-from metrics.core.sweep import Sweep
+from metrics.core.sweep import peaks
 from metrics.core.trace import Trace
 
 TABLE = TableSpec("idle_cap", "one idle cap", (
@@ -30,14 +30,18 @@ _LONG_GAPS = """
     select t_us, t_us - gap_us as previous_us, gap_us, opens, peak_x, durations_missing, gap_us - idle_us as busy_us
     from steps join sessions on steps.session = sessions.session
     where gap_us > {shortest}"""
-_STARTS = "select first_us as t_us, peak_x as up, 0 as down, 1 as came, 0 as went from sessions"
-_ENDS = "select last_us + {trailing} as t_us, 0 as up, peak_x as down, 0 as came, 1 as went from sessions"
-# A long gap ends one run, a cap after its last call, and starts the next.
-_BREAKS = """
-    select t_us, peak_x as up, 0 as down, 1 as came, 0 as went from long_gaps where gap_us > {theta}
+# A session arrives with its first call (part 0) and departs with its last or a cap after it: a part for each
+# way. A long gap ends one run, a cap after its last call, and starts the next: a part for each cap.
+_MOVES = """
+    select 0 as part, first_us as t_us, peak_x as up, 0 as down, 1 as came, 0 as went from sessions
     union all
-    select previous_us + {theta} as t_us, 0 as up, peak_x as down, 0 as came, 1 as went
-    from long_gaps where gap_us > {theta}"""
+    select part, last_us + trailing_us as t_us, 0 as up, peak_x as down, 0 as came, 1 as went
+    from sessions cross join endings
+    union all
+    select part, t_us, peak_x as up, 0 as down, 1 as came, 0 as went from long_gaps join breaks on gap_us > theta_us
+    union all
+    select part, previous_us + theta_us as t_us, 0 as up, peak_x as down, 0 as came, 1 as went
+    from long_gaps join breaks on gap_us > theta_us"""
 # What each cap reclaims, all in one look at the long gaps.
 _RECLAIMED = {
     "gaps": "count(case when gap_us > {theta} then 1 end)",
@@ -66,10 +70,8 @@ def compute(trace: Trace, found: Findings) -> None:
     shortest = min(theta for theta in CAPS.values() if theta is not None)
     totals = trace.row(_TOTALS)
     table = []
-    longest = max(theta for theta in CAPS.values() if theta is not None)
     with scratch(trace.engine, "long_gaps", _LONG_GAPS.format(shortest=shortest)):
-        sweep = Sweep(trace.engine, trace.profile.first_us, trace.profile.last_us + longest)
-        ceilings = _ceilings(sweep, trace.settings.beta)
+        ceilings = _ceilings(trace)
         reclaimed = _reclaimed(trace)
     for name, theta in CAPS.items():
         row = {"theta": name, **_row(trace, theta, totals, reclaimed[name]), "ceiling_bytes": ceilings[name, False],
@@ -82,16 +84,20 @@ def compute(trace: Trace, found: Findings) -> None:
     found.table(TABLE, table)
 
 
-def _ceilings(sweep: Sweep, beta: int) -> dict[tuple[str, bool], int]:
-    """Peaks in bytes by cap, when runs end a cap after their last call, and sessions with it or a cap after it."""
-    moves = {}
-    for name, theta in CAPS.items():
-        breaks = () if theta is None else (_BREAKS.format(theta=theta),)
-        moves[name, False] = (_STARTS, _ENDS.format(trailing=0), *breaks)
-        if theta is not None:
-            moves[name, True] = (_STARTS, _ENDS.format(trailing=theta), *breaks)
-    peaks = sweep.peaks(list(moves.values()))
-    return {which: peak.tokens * beta for which, peak in zip(moves, peaks, strict=True)}
+def _ceilings(trace: Trace) -> dict[tuple[str, bool], int]:
+    """Peaks in bytes by cap, when sessions end with their last call, and when they end a cap after it."""
+    finite = {name: theta for name, theta in CAPS.items() if theta is not None}
+    trailing = {"inf": 1, **{name: part for part, name in enumerate(finite, start=2)}}
+    broken = {name: part for part, name in enumerate(finite, start=len(CAPS) + 1)}
+    sets = {("inf", False): [0, 1]}
+    for name in finite:
+        sets[name, False] = [0, 1, broken[name]]
+        sets[name, True] = [0, trailing[name], broken[name]]
+    with (inline(trace.engine, "endings", part=trailing.values(), trailing_us=[0, *finite.values()]),
+          inline(trace.engine, "breaks", part=broken.values(), theta_us=finite.values())):
+        found = peaks(trace.engine, _MOVES, list(sets.values()), trace.profile.first_us,
+                      trace.profile.last_us + max(finite.values()))
+    return {which: peak.tokens * trace.settings.beta for which, peak in zip(sets, found, strict=True)}
 
 
 def _reclaimed(trace: Trace) -> dict[str, dict[str, int]]:

@@ -53,14 +53,20 @@ class Audit:
         }
 
 
-# Rows that are equal in every column tie in time and session, so only ties need a second look.
+# Rows that are equal in every column tie in time and session, or in time and context; only ties need a second look.
 _TIES = "select distinct session, t_us from steps where gap_us = 0"
 _TIED = "select pos from steps join ties on steps.session = ties.session and steps.t_us = ties.t_us"
 _SESSIONED = "select usable.* from usable join tied on usable.pos = tied.pos where call_id is null"
 _REPEATED = """
     select coalesce(cast(sum(n - 1) as bigint), 0) as n from (
-        select count(*) as n from ({relation}) as r where {inside} group by {same}) as groups"""
-_UNSESSIONED = "select * from usable where session_id is null and call_id is null"
+        select count(*) as n from ({relation}) as r group by {same}) as groups"""
+_APART = "session_id is null and call_id is null"
+_TIES_APART = """
+    select t_us, context_tokens from usable where {apart} and {inside}
+    group by t_us, context_tokens having count(*) > 1"""
+_UNSESSIONED = f"""
+    select usable.* from usable join ties
+    on usable.t_us = ties.t_us and usable.context_tokens = ties.context_tokens where {_APART}"""
 
 
 def audit(trace: Trace, ingested: Ingested, log: DefectLog, files: int) -> Audit:
@@ -90,9 +96,13 @@ def _suspected(trace: Trace) -> int:
             "region_no, deployment_no, duration_us, parent_session_id, failed, block_size, prefix_keys")
     suspected = 0
     if trace.profile.sessioned:
-        with scratch(trace.engine, "ties", _TIES), scratch(trace.engine, "tied", _TIED):
-            suspected += trace.row(_REPEATED.format(relation=_SESSIONED, same=same, inside="true"))["n"]
+        with scratch(trace.engine, "ties", _TIES):
+            if trace.row("select count(*) as n from ties")["n"]:
+                with scratch(trace.engine, "tied", _TIED):
+                    suspected += trace.row(_REPEATED.format(relation=_SESSIONED, same=same))["n"]
     if trace.profile.sessioned < trace.profile.calls:
         inside = trace.window.condition()
-        suspected += trace.row(_REPEATED.format(relation=_UNSESSIONED, same=same, inside=inside))["n"]
+        with scratch(trace.engine, "ties", _TIES_APART.format(apart=_APART, inside=inside)):
+            if trace.row("select count(*) as n from ties")["n"]:
+                suspected += trace.row(_REPEATED.format(relation=_UNSESSIONED, same=same))["n"]
     return suspected

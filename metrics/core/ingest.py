@@ -12,6 +12,7 @@ from metrics.core.classes import ClassRule
 from metrics.core.engine import Engine, scratch
 from metrics.core.identity import Identity, identify_sessions
 from metrics.core.loading import ROWS_PER_FILE, STORED, Loaded
+from metrics.core.tally import Tally
 from telemetry.errors import InputError
 
 __all__ = ["Ingested", "first_repeat", "ingest"]
@@ -67,20 +68,19 @@ def ingest(engine: Engine, loaded: Loaded, rules: Sequence[ClassRule], *, event_
     InputError
         When nothing in the input can be used.
     """
-    counts = engine.rows("select defect, count(*) as n from raw group by defect")
-    defects = {row["defect"]: row["n"] for row in counts if row["defect"] is not None}
-    rows = sum(row["n"] for row in counts)
-    repeats = _drop_repeats(engine)
+    tally, defects = loaded.tally, dict(loaded.tally.defects)
+    engine.view("usable", "select * from raw where defect is null")
+    repeats = _drop_repeats(engine) if tally.ids else 0
     if event_log:
         repeats += _drop_equal_events(engine)
     if repeats:
         defects["duplicate"] = defects.get("duplicate", 0) + repeats
-    span = engine.row("select count(*) as n, min(t_us) as first_us, max(t_us) as last_us from usable")
-    if not span["n"]:
-        raise InputError(_nothing(rows, defects))
+        tally = Tally.of(engine, "usable")
+    if tally.first_us is None or tally.last_us is None:
+        raise InputError(_nothing(loaded.tally.rows, defects))
     identity = identify_sessions(engine)
-    loaded.names.publish(engine, rules)
-    return Ingested(rows, span["n"], defects, span["first_us"], span["last_us"], loaded.in_order, identity)
+    loaded.names.publish(engine, rules, tally.used)
+    return Ingested(loaded.tally.rows, tally.sound, defects, tally.first_us, tally.last_us, loaded.in_order, identity)
 
 
 def first_repeat(engine: Engine) -> tuple[int, int]:
@@ -101,9 +101,6 @@ def _nothing(rows: int, defects: dict[str, int]) -> str:
 
 def _drop_repeats(engine: Engine) -> int:
     """Mark all but one record of each call id; returns how many."""
-    engine.view("usable", "select * from raw where defect is null")
-    if not engine.row("select count(call_id) as n from raw")["n"]:
-        return 0
     hashed = engine.dialect.hash64("raw.call_id")
     with scratch(engine, "suspects", _SUSPECTS.format(hash=hashed)):
         engine.create("repeats", _REPEATS.format(hash=hashed))

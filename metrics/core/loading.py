@@ -6,7 +6,9 @@ orders the input: source_rank and source_row in one integer.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,7 +20,9 @@ import pyarrow.parquet as pq
 
 from metrics.core.engine import Engine, Sink, SpreadingEngine
 from metrics.core.names import NUMBERED, NUMBERED_SCHEMA, Names, Numbers
+from metrics.core.tally import Tally
 from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
+from telemetry.errors import InputError
 from telemetry.registry import find_adapter
 
 __all__ = ["ROWS_PER_FILE", "STORED", "Loaded", "spread", "stream"]
@@ -30,6 +34,7 @@ ROWS_PER_FILE = 1 << 40
 STORED = [name for name in NUMBERED_SCHEMA.names if name not in ("source_rank", "source_row")]
 
 _ROWS_AT_ONCE = 1 << 17
+_LOOKS = 8
 _RAW_SCHEMA = pa.schema([pa.field("pos", pa.int64()), *(NUMBERED_SCHEMA.field(name) for name in STORED)])
 _POS = f"cast(source_rank as bigint) * {ROWS_PER_FILE} + source_row as pos"
 
@@ -41,11 +46,13 @@ class Loaded:
     Attributes
     ----------
     names : Names
+    tally : Tally
     in_order : bool
         Known to be ordered by time as a whole.
     """
 
     names: Names
+    tally: Tally
     in_order: bool = False
 
 
@@ -57,9 +64,10 @@ def stream(engine: Engine, batches: Iterable[pa.RecordBatch]) -> Loaded:
     InputError
         Whatever the batches raise, and more names than can be numbered.
     """
-    names, order = Names(), _Order()
-    engine.load("raw", NUMBERED_SCHEMA, names.numbered(order.watched(batches)), f"{_POS}, {', '.join(STORED)}")
-    return Loaded(names, order.kept)
+    names, tally, order = Names(), Tally(), _Order()
+    rows = tally.watched(names.numbered(order.watched(batches)))
+    engine.load("raw", NUMBERED_SCHEMA, rows, f"{_POS}, {', '.join(STORED)}")
+    return Loaded(names, tally, order.kept)
 
 
 def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source], options: ReadOptions,
@@ -74,40 +82,54 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
     if adapter.pieces is None:
         raise ValueError(f"files of the format {adapter.name} depend on each other")
     pieces = [piece for source in sources for piece in adapter.pieces(source)]
-    read = partial(_read, format_name=adapter.name, options=options, strict=log.strict)
-    found = engine.spread("incoming", NUMBERED_SCHEMA, pieces, read)
-    names, places = Names(), engine.files("incoming")
-    work = []
-    for file, (collected, local) in zip(places, found, strict=True):
+    names, tally = _first_names(adapter, pieces, options), Tally()
+    read = partial(_read, format_name=adapter.name, options=options, strict=log.strict, expected=names)
+    found = engine.spread("raw", _RAW_SCHEMA, pieces, read)
+    work, right = [], True
+    for file, (collected, local, seen) in zip(engine.files("raw"), found, strict=True):
         log.absorb(collected)
-        work.append((file, names.adopt(local)))
+        numbers = names.adopt(local)
+        tally.absorb(seen, numbers)
+        work.append((file, numbers))
+        right = right and all((column == np.arange(len(column))).all() for column in numbers.values())
     adapter.check(sources, options, log)
-    engine.spread("raw", _RAW_SCHEMA, work, _renumber)
-    engine.drop("incoming")
-    return Loaded(names)
+    if not right:
+        engine.spread("raw", _RAW_SCHEMA, work, _renumber)
+    return Loaded(names, tally)
 
 
-def _read(source: Source, sink: Sink, *, format_name: str, options: ReadOptions,
-          strict: bool) -> tuple[str, Names]:
-    """Give the calls of one piece to a sink; returns what was wrong with them, and the names that they
-    number. Runs on a worker."""
-    log, names = DefectLog(strict=strict), Names()
-    for batch in names.numbered(find_adapter(format_name).read([source], options, log)):
-        sink(batch)
-    return log.as_json(), names
+def _first_names(adapter: Adapter, pieces: Sequence[Source], options: ReadOptions) -> Names:
+    """Names at the beginning of some pieces: where no others come, the pieces agree on their numbers."""
+    names = Names()
+    for piece in pieces[::max(len(pieces) // _LOOKS, 1)]:
+        with suppress(InputError):  # it will be met again, in its turn
+            for _ in names.numbered(itertools.islice(adapter.read([piece], options, DefectLog()), 1)):
+                pass
+    return names
+
+
+def _read(source: Source, sink: Sink, *, format_name: str, options: ReadOptions, strict: bool,
+          expected: Names) -> tuple[str, Names, Tally]:
+    """Give the calls of one piece to a sink; returns what was wrong with them, the names that they number, and
+    what they sum up to. Runs on a worker."""
+    log, names, tally = DefectLog(strict=strict), Names(), Tally()
+    names.adopt(expected)
+    for batch in tally.watched(names.numbered(find_adapter(format_name).read([source], options, log))):
+        pos = pc.add(pc.multiply(batch["source_rank"].cast(pa.int64()), ROWS_PER_FILE), batch["source_row"])
+        sink(pa.RecordBatch.from_arrays([pos, *(batch[name] for name in STORED)], schema=_RAW_SCHEMA))
+    return log.as_json(), names, tally
 
 
 def _renumber(part: tuple[str, Mapping[str, Numbers]], sink: Sink) -> None:
-    """Rows with the numbers of one piece become rows of `raw`, with the numbers of the input. Runs on a worker."""
+    """Rows with the numbers of one piece get the numbers of the input. Runs on a worker."""
     uri, numbers = part
     system, path = pa.fs.FileSystem.from_uri(uri)
     with pq.ParquetFile(path, filesystem=system, read_dictionary=["session_id", "turn_id"]) as file:
         for batch in file.iter_batches(_ROWS_AT_ONCE):
-            columns = {name: batch[name] for name in STORED}
+            columns = {name: batch[name] for name in _RAW_SCHEMA.names}
             for name, column in NUMBERED.items():
                 columns[column] = pa.array(numbers[name]).take(batch[column])
-            pos = pc.add(pc.multiply(batch["source_rank"].cast(pa.int64()), ROWS_PER_FILE), batch["source_row"])
-            sink(pa.RecordBatch.from_arrays([pos, *columns.values()], schema=_RAW_SCHEMA))
+            sink(pa.RecordBatch.from_arrays([*columns.values()], schema=_RAW_SCHEMA))
 
 
 @dataclass

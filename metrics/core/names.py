@@ -6,7 +6,7 @@ the small tables made here. Names are few; a column of millions of names is some
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -76,13 +76,13 @@ class Names:
             found[name] = np.array([0, *theirs], np.int32)
         return found
 
-    def publish(self, engine: Engine, rules: Sequence[ClassRule]) -> None:
-        """Make the tables `models`, `regions` and `deployments` of the names in usable rows.
+    def publish(self, engine: Engine, rules: Sequence[ClassRule], used: Mapping[str, Collection[int]]) -> None:
+        """Make the tables `models`, `regions` and `deployments` of the numbers in use, by column.
 
         `rank` orders the names, so that a label does not depend on the order of the input; a model
         without a name is number 0, of class `unknown`.
         """
-        models: list[tuple[str | None, int, int]] = [(None, 0, 0), *self._ranked(engine, "model")]
+        models: list[tuple[str | None, int, int]] = [(None, 0, 0), *self._ranked("model", used)]
         classes = [classify(name, rules) for name, _, _ in models]
         engine.put("models", pa.table({
             "model_no": pa.array([number for _, number, _ in models], pa.int32()),
@@ -92,17 +92,16 @@ class Names:
             "broad": pa.array([row["broad"] for row in classes], pa.string()),
         }))
         for name in ("region", "deployment"):
-            ranked = self._ranked(engine, name)
+            ranked = self._ranked(name, used)
             engine.put(f"{name}s", pa.table({
                 f"{name}_no": pa.array([number for _, number, _ in ranked], pa.int32()),
                 name: pa.array([text for text, _, _ in ranked], pa.string()),
             }))
 
-    def _ranked(self, engine: Engine, name: str) -> list[tuple[str, int, int]]:
+    def _ranked(self, name: str, used: Mapping[str, Collection[int]]) -> list[tuple[str, int, int]]:
         """(name, number, rank from 1 in order of the names)."""
-        column = NUMBERED[name]
-        used = {row["number"] for row in engine.rows(f"select distinct {column} as number from usable")}
-        named = sorted((text, number) for text, number in self.numbers[name].items() if number in used)
+        numbers = used[NUMBERED[name]]
+        named = sorted((text, number) for text, number in self.numbers[name].items() if number in numbers)
         return [(text, number, rank) for rank, (text, number) in enumerate(named, start=1)]
 
 

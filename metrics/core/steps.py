@@ -1,4 +1,4 @@
-"""The derived tables that every metric reads: `calls`, `steps`, `sessions`, of one window.
+"""The derived relations that every metric reads: `calls`, `steps`, `sessions`, of one window.
 
 `calls` is every used call, and `loads` sums them up by model and place. `steps` is every sessioned
 call with its neighbours in the session: the only expensive pass, one sort by session and time.
@@ -64,7 +64,7 @@ REGION = f"case when seat >= {NUMBER_LIMIT} then seat - {_DEPLOYMENT} end"
 
 #: SQL for the code of the move from a call's predecessor (the `previous_*` columns) to the call.
 TRANSITION = f"""cast(case
-               when previous_us is null then 0
+               when previous_model_no is null then 0
                when model_no = 0 or previous_model_no = 0 then 1
                when model_no <> previous_model_no then 2
                when seat = previous_seat and {_DEPLOYMENT} > 0 then 3
@@ -80,14 +80,15 @@ _OPENS = {
                row_number() over (partition by {session}, turn_id order by t_us, pos) = 1 end)""",
 }
 
+# What is cheap to work out from `ordered` is not stored.
 _STEPS = """
+    select *, case when x > 0 then {reuse} end as r_ppb, {transition} as transition from ordered"""
+_ORDERED = """
     select session, call_index, pos, t_us, x, c, o, duration_us, model_no, seat, opens,
-           case when x > 0 then {reuse} end as r_ppb,
            t_us - previous_us as gap_us,
            case when previous_us is null or previous_duration_us is null then null
                 when busy_until_us > t_us then 0 else t_us - busy_until_us end as idle_us,
-           previous_x, previous_model_no, previous_seat, misplaced,
-           {transition} as transition
+           previous_x, previous_model_no, previous_seat, misplaced
     from (
         select {session} as session, cast(row_number() over w as integer) as call_index, pos, t_us, x, c, o,
                duration_us, model_no, seat, {opens} as opens,
@@ -144,13 +145,12 @@ def derive_steps(engine: Engine, identity: Identity, *, turn_ids_decide: bool, d
     in_order : bool
         The whole input is ordered by time.
     """
-    engine.create("steps", _STEPS.format(
-        reuse=engine.dialect.div("c * 1000000000", "x"),
-        transition=TRANSITION,
+    engine.create("ordered", _ORDERED.format(
         session=identity.key, calls=identity.calls,
         opens=_OPENS["turn" if turn_ids_decide else "flag"].format(session=identity.key),
         lasted=_LASTED[durations],
         misplaced="false" if in_order else "lag(pos) over w > pos",
         busy="cast(null as bigint)" if durations == "none" else _BUSY.format(session=identity.key),
     ))
+    engine.view("steps", _STEPS.format(reuse=engine.dialect.div("c * 1000000000", "x"), transition=TRANSITION))
     engine.create("sessions", _SESSIONS)

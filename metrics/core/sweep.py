@@ -15,7 +15,7 @@ import numpy.typing as npt
 from metrics.core.clock import HOUR_US
 from metrics.core.engine import Engine, inline
 
-__all__ = ["Peak", "Sweep", "levels_query", "moves_of"]
+__all__ = ["Peak", "levels_query", "moves_of", "peaks"]
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Peak:
 
 
 def moves_of(intervals: str) -> str:
-    """SQL for the arrivals and departures of a relation with `start_us`, `end_us` and `tokens`."""
+    """SQL for the arrivals and departures of a relation with `start_us`, `end_us` and `tokens`; all are part 0."""
     return f"""
-        select start_us as t_us, tokens as up, 0 as down, 1 as came, 0 as went from {intervals} as a
+        select 0 as part, start_us as t_us, tokens as up, 0 as down, 1 as came, 0 as went from {intervals} as a
         union all
-        select end_us as t_us, 0 as up, tokens as down, 0 as came, 1 as went from {intervals} as d"""
+        select 0 as part, end_us as t_us, 0 as up, tokens as down, 0 as came, 1 as went from {intervals} as d"""
 
 
 Levels = npt.NDArray[np.int64]
@@ -39,17 +39,18 @@ Levels = npt.NDArray[np.int64]
 _BUCKETS = 1 << 16
 _COLUMNS = ("up", "down", "came", "went")
 _SUMS = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in _COLUMNS)
+_COUNTS = "select part, {bucket} as bucket, {sums} from ({moves}) as m group by part, {bucket}"
 _INSIDE = """
     select peak, max(tokens) as tokens, max(intervals) as intervals from (
-        select events.peak as peak, base + cast(sum(up - down) over upto as bigint) + down as tokens,
+        select peak, base + cast(sum(up - down) over upto as bigint) + down as tokens,
                base_count + cast(sum(came - went) over upto as bigint) + went as intervals
-        from ({events}) as events join candidates
-        on events.peak = candidates.peak and events.bucket = candidates.bucket
-        window upto as (partition by events.peak, events.bucket order by t_us rows unbounded preceding)
+        from (
+            select /*+ broadcast(candidates) */ peak, candidates.bucket as bucket, base, base_count, t_us, {sums}
+            from ({moves}) as m join candidates on m.part = candidates.part and {bucket} = candidates.bucket
+            group by peak, candidates.bucket, base, base_count, t_us
+        ) as events
+        window upto as (partition by peak, bucket order by t_us rows unbounded preceding)
     ) as levels group by peak"""
-_EVENTS_INSIDE = """
-    select {peak} as peak, t_us, {bucket} as bucket, {sums} from ({moves}) as m
-    where {bucket} in (select bucket from candidates where peak = {peak}) group by t_us"""
 
 
 def levels_query(engine: Engine, moves: str, bucket_us: int = HOUR_US, offset_us: int = 0) -> str:
@@ -70,7 +71,7 @@ def levels_query(engine: Engine, moves: str, bucket_us: int = HOUR_US, offset_us
     """
     bucket = engine.dialect.div(f"t_us + {offset_us}", bucket_us)
     query = _BUCKETED if engine.dialect.sums_in_buckets else _PLAIN
-    return query.format(events=_AT_ONCE.format(moves=moves, bucket=bucket))
+    return query.format(events=_AT_ONCE.format(moves=moves, bucket=bucket), bucket=bucket)
 
 
 _AT_ONCE = """moves as ({moves}), events as (
@@ -88,15 +89,16 @@ _PLAIN = """
         from levels"""
 _BUCKETED = """
         with {events}, nets as (
-            select bucket, cast(sum(up - down) as bigint) as net, cast(sum(came - went) as bigint) as net_count
-            from events group by bucket
+            select {bucket} as bucket, cast(sum(up - down) as bigint) as net,
+                   cast(sum(came - went) as bigint) as net_count
+            from moves group by {bucket}
         ), offsets as (
             select bucket,
                    coalesce(cast(sum(net) over before as bigint), 0) as base,
                    coalesce(cast(sum(net_count) over before as bigint), 0) as base_count
             from nets window before as (order by bucket rows between unbounded preceding and 1 preceding)
         ), levels as (
-            select events.bucket as bucket, t_us, down, went,
+            select /*+ broadcast(offsets) */ events.bucket as bucket, t_us, down, went,
                    base + cast(sum(up - down) over upto as bigint) as tokens,
                    base_count + cast(sum(came - went) over upto as bigint) as intervals
             from events join offsets on events.bucket = offsets.bucket
@@ -106,71 +108,54 @@ _BUCKETED = """
         from levels"""
 
 
-class Sweep:
-    """Peaks of several sets of moves over one span of time, exact, but only where it has to be.
+def peaks(engine: Engine, moves: str, sets: Sequence[Sequence[int]], first_us: int, last_us: int) -> list[Peak]:
+    """The most that is resident at once, for each of several sets of parts of the moves; exact.
 
     A time bucket whose level at its start plus all its arrivals does not exceed a level that is
-    reached elsewhere cannot hold the peak, and is not looked into. What a set of moves adds to each
-    bucket is counted once, however many peaks it takes part in.
+    reached elsewhere cannot hold the peak, and is not looked into.
 
     Parameters
     ----------
+    moves : str
+        As for `levels_query`, with one more column, part: an integer from 0.
+    sets : sequence of sequences of int
+        The parts that happen together.
     first_us, last_us : int
         Times between which all moves lie, both inclusive.
     """
+    bucket = engine.dialect.div(f"t_us - {first_us}", -(-(last_us - first_us + 1) // _BUCKETS))
+    counts = _counts(engine, moves, bucket, 1 + max(part for parts in sets for part in parts))
+    tops, inside = [], []
+    for place, parts in enumerate(sets):
+        up, down, came, went = counts[:, list(parts)].sum(axis=1)
+        tokens, base, dense = _reached(up, down)
+        intervals, base_count, crowded = _reached(came, went)
+        tops.append(Peak(tokens, intervals))
+        buckets = np.flatnonzero(dense | crowded)
+        inside += [np.stack([np.full(len(buckets), part), np.full(len(buckets), place), buckets, base[buckets],
+                             base_count[buckets]]) for part in parts]
+    for place, higher in _look_inside(engine, moves, bucket, np.concatenate(inside, axis=1)).items():
+        tops[place] = Peak(max(tops[place].tokens, higher.tokens), max(tops[place].intervals, higher.intervals))
+    return tops
 
-    def __init__(self, engine: Engine, first_us: int, last_us: int) -> None:
-        self._engine = engine
-        self._bucket = engine.dialect.div(f"t_us - {first_us}", -(-(last_us - first_us + 1) // _BUCKETS))
-        self._counted: dict[str, dict[str, Levels]] = {}
 
-    def peak(self, *moves: str) -> Peak:
-        """The most that is resident at once when all these moves happen; each as for `levels_query`."""
-        return self.peaks([moves])[0]
+def _counts(engine: Engine, moves: str, bucket: str, parts: int) -> Levels:
+    """What each part adds to each bucket: an array by column, part and bucket."""
+    counts = np.zeros((len(_COLUMNS), parts, _BUCKETS), np.int64)
+    found = engine.fetch(_COUNTS.format(moves=moves, bucket=bucket, sums=_SUMS))
+    for column, name in enumerate(_COLUMNS):
+        counts[column, found["part"].to_numpy(), found["bucket"].to_numpy()] = found[name].to_numpy()
+    return counts
 
-    def peaks(self, sets: Sequence[Sequence[str]]) -> list[Peak]:
-        """The peak of each set of moves."""
-        self._count([part for moves in sets for part in moves])
-        tops, inside = [], []
-        for place, moves in enumerate(sets):
-            parts = [self._counted[part] for part in moves]
-            up, down, came, went = (np.sum([part[name] for part in parts], axis=0) for name in _COLUMNS)
-            tokens, base, dense = _reached(up, down)
-            intervals, base_count, crowded = _reached(came, went)
-            tops.append(Peak(tokens, intervals))
-            buckets = np.flatnonzero(dense | crowded)
-            inside.append(np.stack([np.full(len(buckets), place), buckets, base[buckets], base_count[buckets]]))
-        for place, higher in self._look_inside(sets, np.concatenate(inside, axis=1)).items():
-            tops[place] = Peak(max(tops[place].tokens, higher.tokens), max(tops[place].intervals, higher.intervals))
-        return tops
 
-    def _look_inside(self, sets: Sequence[Sequence[str]], candidates: Levels) -> dict[int, Peak]:
-        """The peaks within buckets that can hold the highest: rows of set, bucket, and the levels at its start."""
-        places, buckets, base, base_count = candidates
-        if not len(places):
-            return {}
-        events = " union all ".join(
-            _EVENTS_INSIDE.format(peak=place, moves=" union all ".join(sets[place]), bucket=self._bucket, sums=_SUMS)
-            for place in np.unique(places).tolist())
-        with inline(self._engine, "candidates", peak=places, bucket=buckets, base=base, base_count=base_count):
-            return {row["peak"]: Peak(row["tokens"], row["intervals"])
-                    for row in self._engine.rows(_INSIDE.format(events=events))}
-
-    def _count(self, parts: Sequence[str]) -> None:
-        """What each part adds to each bucket; what is known is not asked again."""
-        new = [part for part in dict.fromkeys(parts) if part not in self._counted]
-        if not new:
-            return
-        found = self._engine.fetch(" union all ".join(
-            f"select {place} as part, {self._bucket} as bucket, {_SUMS} from ({part}) as m group by {self._bucket}"
-            for place, part in enumerate(new)))
-        places = found["part"].to_numpy()
-        for place, part in enumerate(new):
-            mine = places == place
-            columns = {name: np.zeros(_BUCKETS, np.int64) for name in _COLUMNS}
-            for name, column in columns.items():
-                column[found["bucket"].to_numpy()[mine]] = found[name].to_numpy()[mine]
-            self._counted[part] = columns
+def _look_inside(engine: Engine, moves: str, bucket: str, candidates: Levels) -> dict[int, Peak]:
+    """The peaks within buckets that can hold the highest: rows of part, set, bucket, and the levels at its start."""
+    columns = dict(zip(("part", "peak", "bucket", "base", "base_count"), candidates, strict=True))
+    if not len(columns["peak"]):
+        return {}
+    with inline(engine, "candidates", **columns):
+        return {row["peak"]: Peak(row["tokens"], row["intervals"])
+                for row in engine.rows(_INSIDE.format(moves=moves, bucket=bucket, sums=_SUMS))}
 
 
 def _reached(up: Levels, down: Levels) -> tuple[int, Levels, npt.NDArray[np.bool_]]:

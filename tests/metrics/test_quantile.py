@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from metrics.core import quantile
 from metrics.core.bins import upper_edge
 from metrics.core.engine import Engine
 from metrics.core.quantile import quantiles, rank_of
@@ -69,6 +71,21 @@ def test_against_a_sorted_list(engine: Engine, rows: list[tuple[int, int]]) -> N
     found = quantiles(engine, values(*rows), "v", points, weight="w")[0]
     assert [found[p] for p in points] == [
         next(v for at, v in enumerate(flat, start=1) if at >= Fraction(p) * len(flat)) for p in points]
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(_WIDE, st.sampled_from([1, 2, 10**9]), st.integers(0, 2)), min_size=1, max_size=30))
+def test_groups_and_all_of_them_in_many_rounds(engine: Engine, rows: list[tuple[int, int, int]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quantile, "_MOST_ROWS_BITS", 4)  # as where every bucket holds more rows than an answer may
+        found = quantiles(engine, values(*rows), "v", ("0.3", "0.5", "1"), weight="w", group="g", everything=9)
+    for group, at in found.items():
+        mine = sorted((v, w) for v, w, g in rows if group in (g, 9))
+        assert at.total == sum(w for _, w in mine)
+        for p in ("0.3", "0.5", "1"):
+            upto = itertools.accumulate(w for _, w in mine)
+            assert at[p] == next(v for (v, _), sum_ in zip(mine, upto, strict=True) if sum_ >= Fraction(p) * at.total)
+    assert set(found) == {g for _, _, g in rows} | {9}
 
 
 def edges(engine: Engine, steps: int, *numbers: int) -> list[int]:

@@ -10,7 +10,7 @@ from reference_time import peak as plain_peak
 
 from metrics.core.clock import HOUR_US
 from metrics.core.engine import Engine
-from metrics.core.sweep import Sweep, levels_query, moves_of
+from metrics.core.sweep import levels_query, moves_of, peaks
 
 
 def moves(intervals: list[Interval]) -> str:
@@ -21,13 +21,13 @@ def moves(intervals: list[Interval]) -> str:
 @pytest.mark.both_engines
 def test_tokens_and_intervals_peak_at_times_of_their_own(engine: Engine) -> None:
     # Three intervals of 1 meet at 10, one of 9 stands alone at 30; 20 is a departure and an arrival.
-    found = Sweep(engine, 0, 30).peak(moves([(0, 10, 1), (5, 20, 1), (10, 12, 1), (20, 25, 1), (30, 30, 9)]))
+    found, = peaks(engine, moves([(0, 10, 1), (5, 20, 1), (10, 12, 1), (20, 25, 1), (30, 30, 9)]), [[0]], 0, 30)
     assert (found.tokens, found.intervals) == (9, 3)
 
 
 @pytest.mark.both_engines
 def test_nothing_resident(engine: Engine) -> None:
-    found = Sweep(engine, 0, 1).peak(f"select * from ({moves([(0, 1, 1)])}) as m where false")
+    found, = peaks(engine, f"select * from ({moves([(0, 1, 1)])}) as m where false", [[0]], 0, 1)
     assert (found.tokens, found.intervals) == (0, 0)
 
 
@@ -42,13 +42,14 @@ _QUIET = settings(max_examples=40, deadline=None, derandomize=True, database=Non
 @given(intervals=_INTERVALS)
 def test_peaks(engine: Engine, intervals: list[Interval]) -> None:
     span = (min(start for start, _, _ in intervals), max(end for _, end, _ in intervals))
-    sweep = Sweep(engine, *span)
-    found = sweep.peak(moves(intervals))
-    assert (found.tokens, found.intervals) == plain_peak(intervals)
-    # Several sets of moves add up, and what was counted for one peak serves the next.
-    parts = [moves([interval]) for interval in intervals]
-    assert sweep.peak(*parts) == found
-    assert sweep.peak(parts[0]).tokens == intervals[0][2]
+    # Each interval is a part, and so is all of them together: several parts add up.
+    parts = " union all ".join(f"select {part} as part, t_us, up, down, came, went from ({moves([interval])}) as m"
+                               for part, interval in enumerate(intervals))
+    every = [*range(len(intervals))]
+    together, first = peaks(engine, parts, [every, [0]], *span)
+    assert (together.tokens, together.intervals) == plain_peak(intervals)
+    assert (first.tokens, first.intervals) == (intervals[0][2], 1)
+    assert peaks(engine, moves(intervals), [[0]], *span) == [together]
 
 
 @pytest.mark.parametrize("in_buckets", [False, True])
