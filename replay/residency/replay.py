@@ -61,6 +61,11 @@ class Cell:
     kstar_bytes: int
     counters: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """The last parts of the key of its rate: `lru.b10`."""
+        return f"{self.policy}.{self.budget.key}"
+
 
 def replay(stream: Stream, policies: Sequence[str], budgets: Sequence[Budget], release: Release = "last", *,
            beta: int | Fraction, threads: int = 1) -> list[Cell]:

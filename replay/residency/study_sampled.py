@@ -1,0 +1,114 @@
+"""What a residency study of a sample publishes besides: what was drawn, and how sure each rate is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+
+from metrics.core.metric import Column, Findings, Number
+from replay.residency.cells import Plan, Replayed
+from replay.residency.sampling import GROUPS, Sample
+from replay.residency.sampling_error import Estimate, estimate
+from replay.residency.stream_file import StreamFile
+
+__all__ = ["COLUMNS", "INTERVAL", "Estimates", "columns", "declared", "estimates", "publish"]
+
+#: By the prefix of a rate's key and the rest of it: `replay.window.session`, `lru.b10`.
+Estimates = Mapping[tuple[str, str], Estimate]
+
+#: Of the table, where a sample was replayed.
+COLUMNS = (
+    Column("sample_fraction", pa.float64(), "share of the sessions that was asked for"),
+    Column("sample_seed", pa.int64(), "seed of the draw"),
+    Column("sample_sessions", pa.int64(), "sessions in the sample"),
+    Column("stream_sessions", pa.int64(), "sessions of the stream, drawn or not"),
+    Column("stream_calls", pa.int64(), "calls of the stream, drawn or not; calls are those of the sample"),
+    Column("standard_error", pa.float64(), f"of the reconstruction rate, by chance of the draw, from {GROUPS} groups "
+           "of sessions; null where a group has no call"),
+    Column("low", pa.float64(), "lower end of the interval: 2.132 standard errors, and what the sample's size may add"),
+    Column("high", pa.float64(), "its upper end"),
+    Column("groups_rate", pa.float64(), f"misses / calls of the {GROUPS} groups, each replayed alone at the same share "
+           "of its own K*: how far the size of a sample matters"),
+)
+
+#: Ends the method of a number that has an interval.
+INTERVAL = (f"; the interval is 2.132 standard errors of the draw either way, from {GROUPS} groups of the sampled "
+            "sessions, and on one side as much as the size of the sample may add")
+
+_FRACTION = ("share of the sessions that was asked for: a session is in the sample if the first 60 bits of "
+             "md5(seed ':' session_id) are below fraction * 2^60")
+_ERROR = (f"standard error of {{key}}: of the draw, from {GROUPS} groups of the sampled sessions, each replayed alone; "
+          "in parts per billion, rounded up")
+_GROUPS = (f"{{key}} of the {GROUPS} groups of the sampled sessions together, each replayed alone at the same share of "
+           "its own K*; against the rate of the sample it tells how far the size of a sample matters")
+
+
+def declared(plan: Plan, sample: Sample) -> Iterable[Number]:
+    """What is published besides."""
+    prefix, stream = f"replay.{plan.stream}.sample", f"the stream {plan.stream}"
+    sessions, calls = f"sessions of {stream}", f"calls with a session id in {stream}"
+    yield Number(f"{prefix}.fraction", "share", _FRACTION, sessions)
+    yield Number(f"{prefix}.seed", "", "seed of the draw", sessions)
+    yield Number(f"{prefix}.sessions", "sessions", f"sessions in the sample ({sample})", sessions)
+    yield Number(f"{prefix}.stream_sessions", "sessions", "sessions, drawn or not", sessions)
+    yield Number(f"{prefix}.calls", "calls", f"calls of the sessions in the sample ({sample})", calls)
+    yield Number(f"{prefix}.stream_calls", "calls", "calls, drawn or not", calls)
+    population = f"{calls}, of the sessions in a sample ({sample})"
+    for prefix, name in _rates(plan):
+        yield Number(f"{prefix}.se.{name}", "share", _ERROR.format(key=f"{prefix}.{name}"), population)
+        yield Number(f"{prefix}.groups.{name}", "share", _GROUPS.format(key=f"{prefix}.{name}"), population)
+
+
+def estimates(plan: Plan, stream: StreamFile, replayed: Replayed) -> Estimates:
+    """How sure each rate is; of a stream with all sessions nothing is left to chance."""
+    if stream.drawn is None:
+        return {}
+    found, fraction = {}, stream.drawn.sample.fraction
+    for key in plan.keys:
+        prefix, cells, groups = plan.prefix(key), replayed.cells[key], replayed.groups[key]
+        firsts = [(group[0].objects, group[0].calls) for group in groups]
+        found[prefix, "floor"] = estimate(cells[0].objects, cells[0].calls, firsts, fraction)
+        for cell, *of_groups in zip(cells, *groups, strict=True):
+            counted = [(one.misses, one.calls) for one in of_groups]
+            found[prefix, cell.name] = estimate(cell.misses, cell.calls, counted, fraction)
+    return found
+
+
+def publish(found: Findings, plan: Plan, stream: StreamFile, sure: Estimates) -> None:
+    """Publish what was drawn, and how sure each rate is."""
+    drawn = stream.drawn
+    if drawn is None:
+        return
+    prefix = f"replay.{plan.stream}.sample"
+    found.set(f"{prefix}.fraction", float(drawn.sample.fraction), drawn.sessions)
+    found.set(f"{prefix}.seed", drawn.sample.seed, drawn.sessions)
+    found.set(f"{prefix}.sessions", stream.sessions, drawn.sessions)
+    found.set(f"{prefix}.stream_sessions", drawn.sessions, drawn.sessions)
+    found.set(f"{prefix}.calls", stream.calls, drawn.calls)
+    found.set(f"{prefix}.stream_calls", drawn.calls, drawn.calls)
+    for (prefix, name), how in sure.items():
+        found.set(f"{prefix}.se.{name}", how.error, stream.calls, why=_unsure(how))
+        found.set(f"{prefix}.groups.{name}", how.groups_rate, stream.calls)
+
+
+def columns(stream: StreamFile, sure: Estimate | None) -> dict[str, object]:
+    """The columns of one row of the table; none where all sessions were replayed."""
+    drawn = stream.drawn
+    if drawn is None or sure is None:
+        return {}
+    return {"sample_fraction": float(drawn.sample.fraction), "sample_seed": drawn.sample.seed,
+            "sample_sessions": stream.sessions, "stream_sessions": drawn.sessions, "stream_calls": drawn.calls,
+            "standard_error": sure.error, "low": sure.low, "high": sure.high, "groups_rate": sure.groups_rate}
+
+
+def _rates(plan: Plan) -> Iterable[tuple[str, str]]:
+    """Prefix and name of every rate."""
+    for prefix in map(plan.prefix, plan.keys):
+        yield prefix, "floor"
+        yield from ((prefix, f"{policy}.{budget.key}") for policy in plan.policies for budget in plan.budgets)
+
+
+def _unsure(how: Estimate) -> str:
+    return (f"the sample is too small to tell its error: {how.empty} of its {GROUPS} groups of sessions hold no call; "
+            "draw more with --sample-sessions")
