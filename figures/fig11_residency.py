@@ -189,7 +189,7 @@ def _sample(results: ResultsLike) -> Sentence:
         return found + Sentence(("Its error is not known: ", why, "."))
     return found + clause(
         results,
-        f"The standard error of LRU’s share is {{{base}.se.{policy}}} by the draw; in sixteenths of the sample, each "
+        f"The standard error of LRU’s share is {{{base}.se.{policy}}} by the draw; in eighths of the sample, each "
         f"with a budget of its own, LRU rebuilds {{{base}.groups.{policy}}}.",
     )
 
@@ -257,6 +257,6 @@ FIGURE = FigureSpec(
     caution="Counterfactual: nobody ran these policies. One pool stands for all replicas, which is kinder "
     "than memory that is split among them. FNU is no bound, as objects differ in size. "
     "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "
-    "before the stream count as first touches. In a sample fewer sessions share the memory, so that the same share of "
-    "what they need goes less far; the bars in the figure allow for it.",
+    "before the stream count as first touches. In a sample fewer sessions share the memory, and rates at small budgets "
+    "move with that; bars show how far, where the sample can tell.",
 )

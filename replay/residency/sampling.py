@@ -2,7 +2,7 @@
 
 The first 60 bits of md5(seed ':' session_id), as 15 hexadecimal digits, are a number that is spread evenly over
 [0, 2^60). A session is in the sample iff it is below fraction * 2^60: in the same sample on every engine, on every
-run and in every window, and in the sample of every larger fraction of the same seed. The digit that follows splits
+run and in every window, and in the sample of every larger fraction of the same seed. The three bits that follow split
 the sample into `GROUPS` groups, from which its error is known.
 """
 
@@ -19,8 +19,8 @@ from telemetry.errors import InputError, UsageError, quoted
 
 __all__ = ["GROUPS", "SAMPLED", "Drawn", "EmptySampleError", "Sample", "draw_sample", "parse_sample"]
 
-#: Groups of a sample, one a hexadecimal digit.
-GROUPS = 16
+#: Groups of a sample: two hexadecimal digits each.
+GROUPS = 8
 
 #: The table that `draw_sample` makes: `session`, `sample_group`.
 SAMPLED = "sampled_sessions"
@@ -30,7 +30,8 @@ _FRACTION = re.compile(r"0\.[0-9]{1,15}|1(?:\.0{1,15})?")
 _SEED = re.compile(r"[0-9]{1,18}")
 
 _DRAW = """
-    select session, cast(instr('0123456789abcdef', substr(hashed, {next}, 1)) - 1 as smallint) as sample_group
+    select session, cast(instr('02468ace', substr(hashed, {next}, 1)) + instr('13579bdf', substr(hashed, {next}, 1)) - 1
+                         as smallint) as sample_group
     from (select session, md5(concat('{seed}', ':', session_id)) as hashed from {ids} as ids) as hashes
     where substr(hashed, 1, {digits}) < '{bound}'"""
 

@@ -10,9 +10,9 @@ of the c_g calls of group g missed, M and C their sums over the G groups, and f 
 Groups are made of whole sessions, so whatever the calls of a session have in common is in the d_g. Groups that differ
 in calls weigh as they should. (1 - f) is there because sessions are drawn without replacement.
 
-Size: few sessions share memory worse than many, so the rate moves as a sample grows, whoever is in it. From the
+Size: few sessions share memory otherwise than many, so the rate moves as a sample grows, whoever is in it. From the
 groups to the sample, a G-fold growth, it has moved by rate - M / C. The sessions are 1 / f times the sample, which is
-log(1 / f) / log(G) such steps, and none is taken to move the rate further than the one that was seen, nor back.
+log(1 / f) / log(G) such steps, and none is taken to move the rate further than the one that was seen, either way.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from math import isqrt
 
 __all__ = ["Estimate", "estimate"]
 
-#: Quantile 0.975 of Student's t with 15 degrees of freedom is 2.13145: one less than there are groups.
-_T = Fraction(2132, 1000)
+#: Quantile 0.975 of Student's t with 7 degrees of freedom, one less than a sample has groups, is 2.36462.
+_T = Fraction(2365, 1000)
 _PPB = 10**9
 
 
@@ -37,19 +37,19 @@ class Estimate:
     ----------
     groups_rate : float
         Of the groups together, each replayed alone.
-    empty : int
-        Groups without a call.
     error : float or None
-        The standard error by chance, in whole parts per billion, rounded up; None where a group has no call.
+        The standard error by chance, in whole parts per billion, rounded up.
     low, high : float or None
-        2.132 errors either way, and what the size of the sample may add on one side; within 0 to 1.
+        2.365 errors and what the size of the sample may add, either way, within 0 to 1.
+    why : str or None
+        Why error and interval are not known, where they are not.
     """
 
     groups_rate: float
-    empty: int
     error: float | None
     low: float | None
     high: float | None
+    why: str | None = None
 
 
 def estimate(misses: int, calls: int, groups: Sequence[tuple[int, int]], fraction: Fraction) -> Estimate:
@@ -65,17 +65,13 @@ def estimate(misses: int, calls: int, groups: Sequence[tuple[int, int]], fractio
         Share of the sessions in the sample.
     """
     missed = sum(some for some, _ in groups)
-    together = Fraction(missed, calls)
-    empty = sum(not count for _, count in groups)
-    if empty:
-        return Estimate(float(together), empty, None, None, None)
     squares = sum((some * calls - count * missed) ** 2 for some, count in groups)
     variance = (1 - fraction) * Fraction(len(groups) * squares, (len(groups) - 1) * calls**4)
     error = Fraction(_root_up(variance * _PPB**2), _PPB)
-    rate = Fraction(misses, calls)
-    moved = (rate - together) * _steps(fraction, len(groups))
-    low, high = rate - _T * error + min(moved, Fraction(0)), rate + _T * error + max(moved, Fraction(0))
-    return Estimate(float(together), empty, float(error), float(max(low, Fraction(0))), float(min(high, Fraction(1))))
+    rate, together = Fraction(misses, calls), Fraction(missed, calls)
+    reach = _T * error + abs(rate - together) * _steps(fraction, len(groups))
+    return Estimate(float(together), float(error), float(max(rate - reach, Fraction(0))),
+                    float(min(rate + reach, Fraction(1))))
 
 
 def _steps(fraction: Fraction, groups: int) -> Fraction:

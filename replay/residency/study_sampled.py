@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 
 import pyarrow as pa
 
 from metrics.core.metric import Column, Findings, Number
 from replay.residency.cells import Plan, Replayed
+from replay.residency.replay import Cell
 from replay.residency.sampling import GROUPS, Sample
 from replay.residency.sampling_error import Estimate, estimate
+from replay.residency.stream import UNITS
 from replay.residency.stream_file import StreamFile
 
 __all__ = ["COLUMNS", "INTERVAL", "Estimates", "columns", "declared", "estimates", "publish"]
 
 #: By the prefix of a rate's key and the rest of it: `replay.window.session`, `lru.b10`.
 Estimates = Mapping[tuple[str, str], Estimate]
+
+#: Contexts of mean size that the budget of a group must hold on average, if its misses are to say anything. Below
+#: that objects fail to fit one by one, before they compete, and a rate may move either way as a sample grows.
+WHOLE = 4
+
+_MORE = "draw more sessions with --sample-sessions"
 
 #: Of the table, where a sample was replayed.
 COLUMNS = (
@@ -25,16 +34,16 @@ COLUMNS = (
     Column("stream_sessions", pa.int64(), "sessions of the stream, drawn or not"),
     Column("stream_calls", pa.int64(), "calls of the stream, drawn or not; calls are those of the sample"),
     Column("standard_error", pa.float64(), f"of the reconstruction rate, by chance of the draw, from {GROUPS} groups "
-           "of sessions; null where a group has no call"),
-    Column("low", pa.float64(), "lower end of the interval: 2.132 standard errors, and what the sample's size may add"),
+           "of sessions; null where the sample is too small to tell"),
+    Column("low", pa.float64(), "lower end of the interval: 2.365 standard errors and what the sample's size may add"),
     Column("high", pa.float64(), "its upper end"),
     Column("groups_rate", pa.float64(), f"misses / calls of the {GROUPS} groups, each replayed alone at the same share "
            "of its own K*: how far the size of a sample matters"),
 )
 
 #: Ends the method of a number that has an interval.
-INTERVAL = (f"; the interval is 2.132 standard errors of the draw either way, from {GROUPS} groups of the sampled "
-            "sessions, and on one side as much as the size of the sample may add")
+INTERVAL = (f"; the interval is 2.365 standard errors of the draw either way, from {GROUPS} groups of the sampled "
+            "sessions, and what the size of the sample may add")
 
 _FRACTION = ("share of the sessions that was asked for: a session is in the sample if the first 60 bits of "
              "md5(seed ':' session_id) are below fraction * 2^60")
@@ -67,12 +76,35 @@ def estimates(plan: Plan, stream: StreamFile, replayed: Replayed) -> Estimates:
     found, fraction = {}, stream.drawn.sample.fraction
     for key in plan.keys:
         prefix, cells, groups = plan.prefix(key), replayed.cells[key], replayed.groups[key]
-        firsts = [(group[0].objects, group[0].calls) for group in groups]
-        found[prefix, "floor"] = estimate(cells[0].objects, cells[0].calls, firsts, fraction)
-        for cell, *of_groups in zip(cells, *groups, strict=True):
-            counted = [(one.misses, one.calls) for one in of_groups]
-            found[prefix, cell.name] = estimate(cell.misses, cell.calls, counted, fraction)
+        empty = _empty([group[0] for group in groups])
+        floors = [(group[0].objects, group[0].calls) for group in groups]
+        found[prefix, "floor"] = _estimate(cells[0].objects, cells[0].calls, floors, fraction, empty)
+        for cell, *parts in zip(cells, *groups, strict=True):
+            misses, why = [(part.misses, part.calls) for part in parts], empty or _narrow(cell, parts)
+            found[prefix, cell.name] = _estimate(cell.misses, cell.calls, misses, fraction, why)
     return found
+
+
+def _estimate(misses: int, calls: int, groups: Sequence[tuple[int, int]], fraction: Fraction,
+              why: str | None) -> Estimate:
+    if why is None:
+        return estimate(misses, calls, groups, fraction)
+    return Estimate(sum(missed for missed, _ in groups) / calls, None, None, None, why)
+
+
+def _empty(groups: Sequence[Cell]) -> str | None:
+    """Why nothing can be told of any rate: a group without a call."""
+    empty = sum(not group.calls for group in groups)
+    return f"{empty} of the {GROUPS} groups of its sessions hold no call; {_MORE}" if empty else None
+
+
+def _narrow(cell: Cell, groups: Sequence[Cell]) -> str | None:
+    """Why nothing can be told of one rate: the groups' budgets hold too few contexts of mean size."""
+    budgets = sum(group.budget_units for group in groups)
+    if budgets * cell.calls >= WHOLE * len(groups) * UNITS * cell.tokens:
+        return None
+    return (f"at this share of K* a group of its sessions has memory for fewer than {WHOLE} contexts of mean size; "
+            f"{_MORE}")
 
 
 def publish(found: Findings, plan: Plan, stream: StreamFile, sure: Estimates) -> None:
@@ -88,7 +120,7 @@ def publish(found: Findings, plan: Plan, stream: StreamFile, sure: Estimates) ->
     found.set(f"{prefix}.calls", stream.calls, drawn.calls)
     found.set(f"{prefix}.stream_calls", drawn.calls, drawn.calls)
     for (prefix, name), how in sure.items():
-        found.set(f"{prefix}.se.{name}", how.error, stream.calls, why=_unsure(how))
+        found.set(f"{prefix}.se.{name}", how.error, stream.calls, why=how.why or "")
         found.set(f"{prefix}.groups.{name}", how.groups_rate, stream.calls)
 
 
@@ -107,8 +139,3 @@ def _rates(plan: Plan) -> Iterable[tuple[str, str]]:
     for prefix in map(plan.prefix, plan.keys):
         yield prefix, "floor"
         yield from ((prefix, f"{policy}.{budget.key}") for policy in plan.policies for budget in plan.budgets)
-
-
-def _unsure(how: Estimate) -> str:
-    return (f"the sample is too small to tell its error: {how.empty} of its {GROUPS} groups of sessions hold no call; "
-            "draw more with --sample-sessions")
