@@ -176,13 +176,12 @@ def _sample(results: ResultsLike) -> Sentence:
     if not base or not budget.sampled(results, stream):
         return Sentence()
     drawn = f"replay.{stream}.sample"
-    seed = Quote(f"{drawn}.seed", str(value_of(results, f"{drawn}.seed")))
-    size = say(
+    found = say(
         results,
-        f": {{{drawn}.sessions}} of {{{drawn}.stream_sessions|session}} {budget.STREAMS[stream]} "
-        f"({{{drawn}.fraction}} were asked for), with {{{drawn}.calls}} of {{{drawn}.stream_calls|call}}.",
+        f"This is a sample, drawn with seed {{{drawn}.seed}}: {{{drawn}.sessions}} of "
+        f"{{{drawn}.stream_sessions|session}} {budget.STREAMS[stream]} ({{{drawn}.fraction}} were asked for), with "
+        f"{{{drawn}.calls}} of {{{drawn}.stream_calls|call}}.",
     )
-    found = Sentence(("This is a sample, drawn with seed ", seed, *size.parts))
     policy = lru.removeprefix(f"{base}.")
     if lru and not known(results, f"{base}.se.{policy}"):
         why = Quote(f"{base}.se.{policy}", why_of(results, f"{base}.se.{policy}"))

@@ -65,6 +65,8 @@ def unit_of(column: str) -> str:
         return "share"
     if column.endswith("_bytes"):
         return "bytes"
+    if column.endswith("_seed"):
+        return "seed"
     if column in _SECONDS:
         return "s"
     return "GiB" if column == "gib" else "count"

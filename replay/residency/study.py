@@ -54,7 +54,8 @@ def study(plan: Plan, stream: StreamFile, replayed: Replayed) -> Findings:
         _summary(found, prefix, cells[0], sure.get((prefix, "floor")))
         for cell in cells:
             estimate = sure.get((prefix, cell.name))
-            found.set(f"{prefix}.{cell.name}", cell.reconstruction_rate, cell.calls, **_bounds(estimate))
+            low, high = _interval(estimate)
+            found.set(f"{prefix}.{cell.name}", cell.reconstruction_rate, cell.calls, low=low, high=high)
             table.append(_row(plan, key, cell) | sampled.columns(stream, estimate))
     found.set(f"replay.{plan.stream}.unknown_deployment_share",
               ratio(stream.unknown_deployment, stream.calls), stream.calls)
@@ -63,12 +64,13 @@ def study(plan: Plan, stream: StreamFile, replayed: Replayed) -> Findings:
     return found
 
 
-def _bounds(sure: Estimate | None) -> dict[str, float | None]:
-    return {} if sure is None else {"low": sure.low, "high": sure.high}
+def _interval(sure: Estimate | None) -> tuple[float | None, float | None]:
+    return (None, None) if sure is None else (sure.low, sure.high)
 
 
 def _summary(found: Findings, prefix: str, cell: Cell, floor: Estimate | None) -> None:
-    found.set(f"{prefix}.floor", cell.floor, cell.calls, **_bounds(floor))
+    low, high = _interval(floor)
+    found.set(f"{prefix}.floor", cell.floor, cell.calls, low=low, high=high)
     found.set(f"{prefix}.kstar_bytes", cell.kstar_bytes, cell.calls)
     found.set(f"{prefix}.calls", cell.calls, cell.calls)
     found.set(f"{prefix}.objects", cell.objects, cell.calls)

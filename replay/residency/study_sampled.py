@@ -58,7 +58,7 @@ def declared(plan: Plan, sample: Sample) -> Iterable[Number]:
     prefix, stream = f"replay.{plan.stream}.sample", f"the stream {plan.stream}"
     sessions, calls = f"sessions of {stream}", f"calls with a session id in {stream}"
     yield Number(f"{prefix}.fraction", "share", _FRACTION, sessions)
-    yield Number(f"{prefix}.seed", "", "seed of the draw", sessions)
+    yield Number(f"{prefix}.seed", "seed", "seed of the draw", sessions)
     yield Number(f"{prefix}.sessions", "sessions", f"sessions in the sample ({sample})", sessions)
     yield Number(f"{prefix}.stream_sessions", "sessions", "sessions, drawn or not", sessions)
     yield Number(f"{prefix}.calls", "calls", f"calls of the sessions in the sample ({sample})", calls)
