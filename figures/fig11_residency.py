@@ -188,8 +188,9 @@ def _sample(results: ResultsLike) -> Sentence:
         return found + Sentence(("Its error is not known: ", why, "."))
     return found + clause(
         results,
-        f"The standard error of LRU’s share is {{{base}.se.{policy}}} by the draw; in eighths of the sample, each "
-        f"with a budget of its own, LRU rebuilds {{{base}.groups.{policy}}}.",
+        f"The standard error of LRU’s share is {{{base}.se.{policy}}} by the draw. In eighths of the sample LRU "
+        f"rebuilds {{{base}.split.{policy}}} with an eighth of the memory each, and {{{base}.groups.{policy}}} with "
+        "the same share of what would hold them.",
     )
 
 

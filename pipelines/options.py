@@ -16,7 +16,7 @@ from pipelines.config import Config, load_config
 from pipelines.engines import ENGINES, default_engine
 from pipelines.streams import say
 from pipelines.workdir import check_apart
-from replay.residency.budgets import DEFAULT_BUDGETS, Budget, parse_budgets
+from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
 from replay.residency.cells import Plan
 from replay.residency.policy import find_policy, policies
 from replay.residency.sampling import Sample, parse_sample
@@ -169,21 +169,16 @@ def _plan(given: argparse.Namespace) -> Plan:
     names = _list("--policies", given.policies)
     for name in names:
         find_policy(name)
-    keys, budgets = check_keys(_list("--key", given.key)), parse_budgets(_list("--budgets", given.budgets))
-    return Plan(given.stream, keys, names, budgets, release, _sample(given, budgets))
+    return Plan(given.stream, check_keys(_list("--key", given.key)), names,
+                parse_budgets(_list("--budgets", given.budgets)), release, _sample(given))
 
 
-def _sample(given: argparse.Namespace, budgets: tuple[Budget, ...]) -> Sample | None:
-    if given.sample_sessions is None:
-        if given.sample_seed is not None:
-            raise UsageError("--sample-seed chooses a sample of --sample-sessions: give both.")
-        return None
-    sample = parse_sample(given.sample_sessions, given.sample_seed or "0")
-    amounts = [budget.label for budget in budgets if budget.share is None]
-    if sample is not None and amounts:
-        raise UsageError(f"--budgets {amounts[0]} with --sample-sessions: an amount of memory is that of all sessions, "
-                         "and which part of it is the sample's nobody knows. Write shares of K*, such as 10%.")
-    return sample
+def _sample(given: argparse.Namespace) -> Sample | None:
+    if given.sample_sessions is not None:
+        return parse_sample(given.sample_sessions, given.sample_seed or "0")
+    if given.sample_seed is not None:
+        raise UsageError("--sample-seed chooses a sample of --sample-sessions: give both.")
+    return None
 
 
 def _list(option: str, text: str) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ _SHARES: Final = frozenset(
         "sample_fraction",
         "standard_error",
         "groups_rate",
+        "split_rate",
         "inter_share_of_reclaimed",
         "low",
         "high",

@@ -8,10 +8,10 @@ from fractions import Fraction
 import pyarrow as pa
 
 from metrics.core.metric import Column, Findings, Number
-from replay.residency.cells import Plan, Replayed
+from replay.residency.cells import Cells, Plan, Replayed
 from replay.residency.replay import Cell
 from replay.residency.sampling import GROUPS, Sample
-from replay.residency.sampling_error import Estimate, estimate
+from replay.residency.sampling_error import Counts, Estimate, estimate
 from replay.residency.stream import UNITS
 from replay.residency.stream_file import StreamFile
 
@@ -20,9 +20,9 @@ __all__ = ["COLUMNS", "INTERVAL", "Estimates", "columns", "declared", "estimates
 #: By the prefix of a rate's key and the rest of it: `replay.window.session`, `lru.b10`.
 Estimates = Mapping[tuple[str, str], Estimate]
 
-#: Contexts of mean size that the budget of a group must hold on average, if its misses are to say anything. Below
-#: that objects fail to fit one by one, before they compete, and a rate may move either way as a sample grows.
-WHOLE = 4
+#: Contexts of mean size that a group's part of a budget must hold, if its misses are to say anything. Below that
+#: objects fail to fit one by one, before they compete, and a rate may move either way as a sample grows.
+WHOLE = 2
 
 _MORE = "draw more sessions with --sample-sessions"
 
@@ -38,7 +38,8 @@ COLUMNS = (
     Column("low", pa.float64(), "lower end of the interval: 2.365 standard errors and what the sample's size may add"),
     Column("high", pa.float64(), "its upper end"),
     Column("groups_rate", pa.float64(), f"misses / calls of the {GROUPS} groups, each replayed alone at the same share "
-           "of its own K*: how far the size of a sample matters"),
+           "of its own K*"),
+    Column("split_rate", pa.float64(), f"the same with 1 / {GROUPS} of budget_bytes each"),
 )
 
 #: Ends the method of a number that has an interval.
@@ -50,7 +51,9 @@ _FRACTION = ("share of the sessions that was asked for: a session is in the samp
 _ERROR = (f"standard error of {{key}}: of the draw, from {GROUPS} groups of the sampled sessions, each replayed alone; "
           "in parts per billion, rounded up")
 _GROUPS = (f"{{key}} of the {GROUPS} groups of the sampled sessions together, each replayed alone at the same share of "
-           "its own K*; against the rate of the sample it tells how far the size of a sample matters")
+           "its own K*")
+_SPLIT = (f"{{key}} of the {GROUPS} groups of the sampled sessions together, each replayed alone with 1 / {GROUPS} of "
+          "the budget of the sample: how far it matters that few share memory")
 
 
 def declared(plan: Plan, sample: Sample) -> Iterable[Number]:
@@ -66,7 +69,9 @@ def declared(plan: Plan, sample: Sample) -> Iterable[Number]:
     population = f"{calls}, of the sessions in a sample ({sample})"
     for prefix, name in _rates(plan):
         yield Number(f"{prefix}.se.{name}", "share", _ERROR.format(key=f"{prefix}.{name}"), population)
-        yield Number(f"{prefix}.groups.{name}", "share", _GROUPS.format(key=f"{prefix}.{name}"), population)
+        if name != "floor":  # which is the same in groups
+            yield Number(f"{prefix}.groups.{name}", "share", _GROUPS.format(key=f"{prefix}.{name}"), population)
+            yield Number(f"{prefix}.split.{name}", "share", _SPLIT.format(key=f"{prefix}.{name}"), population)
 
 
 def estimates(plan: Plan, stream: StreamFile, replayed: Replayed) -> Estimates:
@@ -75,21 +80,25 @@ def estimates(plan: Plan, stream: StreamFile, replayed: Replayed) -> Estimates:
         return {}
     found, fraction = {}, stream.drawn.sample.fraction
     for key in plan.keys:
-        prefix, cells, groups = plan.prefix(key), replayed.cells[key], replayed.groups[key]
-        empty = _empty([group[0] for group in groups])
-        floors = [(group[0].objects, group[0].calls) for group in groups]
-        found[prefix, "floor"] = _estimate(cells[0].objects, cells[0].calls, floors, fraction, empty)
-        for cell, *parts in zip(cells, *groups, strict=True):
-            misses, why = [(part.misses, part.calls) for part in parts], empty or _narrow(cell, parts)
-            found[prefix, cell.name] = _estimate(cell.misses, cell.calls, misses, fraction, why)
+        prefix, cells = plan.prefix(key), replayed.cells[key]
+        own, split = ([getattr(group, name) for group in replayed.groups[key]] for name in ("own", "split"))
+        empty = _empty([group[0] for group in own])
+        floors = [(group[0].objects, group[0].calls) for group in own]
+        found[prefix, "floor"] = _estimate(cells[0].objects, cells[0].calls, floors, floors, fraction, empty)
+        for place, cell in enumerate(cells):
+            why = empty or _narrow(cell)
+            found[prefix, cell.name] = _estimate(cell.misses, cell.calls, _counts(own, place), _counts(split, place),
+                                                 fraction, why)
     return found
 
 
-def _estimate(misses: int, calls: int, groups: Sequence[tuple[int, int]], fraction: Fraction,
-              why: str | None) -> Estimate:
-    if why is None:
-        return estimate(misses, calls, groups, fraction)
-    return Estimate(sum(missed for missed, _ in groups) / calls, None, None, None, why)
+def _counts(groups: Sequence[Cells], place: int) -> Counts:
+    return [(group[place].misses, group[place].calls) for group in groups]
+
+
+def _estimate(misses: int, calls: int, own: Counts, split: Counts, fraction: Fraction, why: str | None) -> Estimate:
+    sure = estimate(misses, calls, own, split, fraction)
+    return sure if why is None else Estimate(sure.own, sure.split, None, None, None, why)
 
 
 def _empty(groups: Sequence[Cell]) -> str | None:
@@ -98,13 +107,11 @@ def _empty(groups: Sequence[Cell]) -> str | None:
     return f"{empty} of the {GROUPS} groups of its sessions hold no call; {_MORE}" if empty else None
 
 
-def _narrow(cell: Cell, groups: Sequence[Cell]) -> str | None:
-    """Why nothing can be told of one rate: the groups' budgets hold too few contexts of mean size."""
-    budgets = sum(group.budget_units for group in groups)
-    if budgets * cell.calls >= WHOLE * len(groups) * UNITS * cell.tokens:
+def _narrow(cell: Cell) -> str | None:
+    """Why nothing can be told of one rate: a group's part of the budget holds too few contexts of mean size."""
+    if cell.budget_units * cell.calls >= WHOLE * GROUPS * UNITS * cell.tokens:
         return None
-    return (f"at this share of K* a group of its sessions has memory for fewer than {WHOLE} contexts of mean size; "
-            f"{_MORE}")
+    return f"its budget holds fewer than {WHOLE * GROUPS} contexts of mean size; {_MORE}"
 
 
 def publish(found: Findings, plan: Plan, stream: StreamFile, sure: Estimates) -> None:
@@ -121,7 +128,9 @@ def publish(found: Findings, plan: Plan, stream: StreamFile, sure: Estimates) ->
     found.set(f"{prefix}.stream_calls", drawn.calls, drawn.calls)
     for (prefix, name), how in sure.items():
         found.set(f"{prefix}.se.{name}", how.error, stream.calls, why=how.why or "")
-        found.set(f"{prefix}.groups.{name}", how.groups_rate, stream.calls)
+        if name != "floor":
+            found.set(f"{prefix}.groups.{name}", how.own, stream.calls)
+            found.set(f"{prefix}.split.{name}", how.split, stream.calls)
 
 
 def columns(stream: StreamFile, sure: Estimate | None) -> dict[str, object]:
@@ -131,7 +140,8 @@ def columns(stream: StreamFile, sure: Estimate | None) -> dict[str, object]:
         return {}
     return {"sample_fraction": float(drawn.sample.fraction), "sample_seed": drawn.sample.seed,
             "sample_sessions": stream.sessions, "stream_sessions": drawn.sessions, "stream_calls": drawn.calls,
-            "standard_error": sure.error, "low": sure.low, "high": sure.high, "groups_rate": sure.groups_rate}
+            "standard_error": sure.error, "low": sure.low, "high": sure.high, "groups_rate": sure.own,
+            "split_rate": sure.split}
 
 
 def _rates(plan: Plan) -> Iterable[tuple[str, str]]:

@@ -17,7 +17,7 @@ USAGE = {
     "more than all": (["--sample-sessions", "1.5"], ["at most 1"]),
     "no seed": (["--sample-sessions", "0.5", "--sample-seed", "x"], ["--sample-seed 'x'"]),
     "a seed alone": (["--sample-seed", "1"], ["--sample-sessions"]),
-    "an amount": (["--sample-sessions", "0.5", "--budgets", "10%,1GB"], ["--budgets 1GB", "shares of K*"]),
+    "an amount": (["--sample-sessions", "0.5", "--budgets", "10%,1GB"], ["budget 1GB", "shares of K*"]),
 }
 
 
@@ -72,8 +72,7 @@ def test_the_results_say_what_was_drawn(cli: Any) -> None:
     assert (row["low"], row["high"]) == (rate["lo"], rate["hi"])
     assert row["standard_error"] == numbers["replay.window.session.se.lru.b50"]["value"] > 0
     assert row["groups_rate"] == numbers["replay.window.session.groups.lru.b50"]["value"]
-    # Objects belong to one group, so the floor does not depend on who shares memory with whom.
-    assert numbers["replay.window.session.groups.floor"]["value"] == numbers["replay.window.session.floor"]["value"]
+    assert row["split_rate"] == numbers["replay.window.session.split.lru.b50"]["value"]
     manifest = ran.json("manifest")
     assert manifest["configuration"]["replay"]["sample"] == {"fraction": "0.5", "seed": 3}
     assert "--sample-sessions 0.5 --sample-seed 3" in manifest["command"]

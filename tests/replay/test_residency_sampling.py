@@ -14,7 +14,7 @@ from metrics.core.metric import Finding, Findings
 from replay.residency.budgets import parse_budgets
 from replay.residency.cells import Plan, cells_here
 from replay.residency.sampling import Drawn, Sample, parse_sample
-from replay.residency.sampling_error import estimate
+from replay.residency.sampling_error import _variance, estimate
 from replay.residency.stream import build_stream
 from replay.residency.stream_file import StreamFile
 from replay.residency.study import declared, study
@@ -53,14 +53,16 @@ def test_no_seed(text):
 def test_an_error_worked_out_by_hand():
     # Two groups, 1 of 2 and 3 of 4 calls missed: together 4 of 6. d = 1 - 2 * 4/6 = -1/3, and +1/3.
     # (1 - 3/4) * 2/1 * (2/9) / 36 = 1/324, whose root is 1/18 = 0.0555555555...
-    # The sample as a whole misses 3 of 6, so its size has moved the rate by 1/2 - 2/3 = -1/6. All sessions are
-    # 4/3 times the sample: log(4/3) / log(2) = 0.415, that is 0.5, of such a step: 1/12 either way.
-    sure = estimate(3, 6, [(1, 2), (3, 4)], Fraction(3, 4))
-    assert sure.error == 0.055555556
-    assert sure.groups_rate == 2 / 3
-    reach = Fraction(2365, 1000) * Fraction(55555556, 10**9) + Fraction(1, 12)
-    assert (sure.low, sure.high) == (float(Fraction(1, 2) - reach), float(Fraction(1, 2) + reach))
-    assert estimate(5, 6, [(1, 2), (3, 4)], Fraction(3, 4)).high == 1  # 0.833 + 0.131 + 0.083
+    # With their parts of the budget they miss 1 of 2 and 2 of 4, half each: no chance in that.
+    # The size: from 2/6 of the sample to 3/6 when memory is split, and from there to 4/6. All sessions are
+    # 4/3 times the sample: log(4/3) / log(2) = 0.415, that is 0.5, of such a step: 1/12 and 1/12 either way.
+    sure = estimate(2, 6, [(1, 2), (3, 4)], [(1, 2), (2, 4)], Fraction(3, 4))
+    assert (sure.own, sure.split, sure.error) == (4 / 6, 3 / 6, 0.055555556)
+    reach = Fraction(2365, 1000) * Fraction(55555556, 10**9) + Fraction(1, 6)
+    assert (sure.low, sure.high) == (float(Fraction(1, 3) - reach), float(Fraction(1, 3) + reach))
+    assert estimate(5, 6, [(1, 2), (3, 4)], [(1, 2), (2, 4)], Fraction(3, 4)).high == 1  # 0.833 + 0.131 + 0.250
+    # The larger one of the two errors counts, whichever it is.
+    assert estimate(2, 6, [(1, 2), (2, 4)], [(1, 2), (3, 4)], Fraction(3, 4)).error == 0.055555556
 
 
 @pytest.mark.parametrize(("fraction", "tenths"), [
@@ -70,10 +72,10 @@ def test_an_error_worked_out_by_hand():
     ("0.9", 1),  # 0.05
 ])
 def test_how_far_the_size_is_carried_on(fraction, tenths):
-    # All groups alike: no chance; the groups miss 8 of 16, the whole 6.
-    sure = estimate(6, 16, [(1, 2)] * 8, Fraction(fraction))
-    reach = Fraction(2, 16) * tenths / 10
-    assert (sure.error, sure.low, sure.high) == (0, float(Fraction(6, 16) - reach), float(Fraction(6, 16) + reach))
+    # All groups alike: no chance. Splitting memory costs a tenth, shares of their own K* win it back: both count.
+    sure = estimate(32, 80, [(4, 10)] * 8, [(5, 10)] * 8, Fraction(fraction))
+    reach = Fraction(8 + 8, 80) * tenths / 10
+    assert (sure.error, sure.low, sure.high) == (0, float(Fraction(2, 5) - reach), float(Fraction(2, 5) + reach))
 
 
 @given(groups=GROUPS, fraction=FRACTIONS)
@@ -83,7 +85,7 @@ def test_the_error_is_that_of_the_residuals(groups, fraction):
     residuals = [m - c * missed / calls for m, c in groups]
     count = len(groups)
     variance = float(1 - fraction) * count / (count - 1) * sum(d * d for d in residuals) / calls**2
-    sure = estimate(missed, calls, groups, fraction)
+    sure = estimate(missed, calls, groups, groups, fraction)
     assert sure.error == pytest.approx(variance**0.5, abs=2e-9)
     assert sure.error >= variance**0.5 - 1e-12  # rounded up
     assert 0 <= sure.low <= missed / calls <= sure.high <= 1
@@ -95,7 +97,24 @@ def test_longer_sessions_of_the_same_kind_say_no_more(groups, times, fraction):
     """Calls of a session are no independent draws: each of them `times` over must leave the error as it is."""
     calls, missed = sum(c for _, c in groups), sum(m for m, _ in groups)
     more = [(times * m, times * c) for m, c in groups]
-    assert estimate(times * missed, times * calls, more, fraction) == estimate(missed, calls, groups, fraction)
+    assert estimate(times * missed, times * calls, more, more, fraction) == estimate(missed, calls, groups, groups,
+                                                                                     fraction)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8))
+@settings(max_examples=30, deadline=None)
+def test_the_error_is_right_on_average(missed):
+    """Over all ways to part sessions of one call each into two groups the estimate is the sum of squares itself."""
+    calls, total = len(missed), sum(missed)
+    found = []
+    for split in range(2**calls):
+        groups = [[0, 0], [0, 0]]
+        for place, miss in enumerate(missed):
+            groups[split >> place & 1][0] += miss
+            groups[split >> place & 1][1] += 1
+        found.append(_variance([(m, c) for m, c in groups], calls))
+    rate = Fraction(total, calls)
+    assert sum(found) / len(found) == sum((miss - rate) ** 2 for miss in missed) / calls**2
 
 
 SAMPLE = Sample("0.5")
@@ -122,10 +141,11 @@ def findings(groups: int, sessions: int, *budgets: str) -> Findings:
 def test_groups_have_budgets_of_their_own():
     # 80 objects in turns, three rounds; 60 % of K* are 48 of them. The first two rounds miss throughout. The third
     # finds 32 to 79 held; 0 comes for a moment and pushes out 32; then 1 to 32 miss as well: 80 + 80 + 33 misses.
-    # A group of 10 has room for 6, and by the same reckoning 10 + 10 + 5 misses.
+    # A group of 10 has room for 6, 60 % of its own K* and an eighth of the sample's 48: 10 + 10 + 5 misses.
     found = findings(8, 80, "60%", "100%").numbers
     assert found["replay.window.session.kstar_bytes"].value == 8000
     assert found["replay.window.session.groups.lru.b60"].value == 200 / 240
+    assert found["replay.window.session.split.lru.b60"].value == 200 / 240
     assert found["replay.window.session.se.lru.b60"].value == 0
     # log(2) / log(8), up to tenths, is 0.4 of the step from 200 to 193 misses.
     reach = Fraction(7, 240) * 4 / 10
@@ -136,16 +156,29 @@ def test_groups_have_budgets_of_their_own():
     assert found["replay.window.session.floor"] == Finding(80 / 240, 240, 80 / 240, 80 / 240)
 
 
+def test_groups_of_other_sizes_have_an_eighth_of_the_memory():
+    # 73 objects: one group of ten, seven of nine. K* of the sample is 73, and half of it, 36.5, an eighth of which
+    # is 4.5625: room for four. Half of their own K* is five for the ten, four for the nines.
+    # A group of n with room for r misses 2 n + (n - r) + 1 of 3 n calls, as above.
+    found = findings(8, 73, "50%").numbers
+    assert found["replay.window.session.groups.lru.b50"].value == ((20 + 6) + 7 * (18 + 6)) / 219
+    assert found["replay.window.session.split.lru.b50"].value == ((20 + 7) + 7 * (18 + 6)) / 219
+
+
 def test_a_budget_of_few_contexts_tells_no_error():
-    # A group of ten objects of one size: 40 % of its K* are four of them, 39 % are fewer.
-    found = findings(8, 80, "39%", "40%").numbers
-    assert found["replay.window.session.se.lru.b39"].why == (
-        "at this share of K* a group of its sessions has memory for fewer than 4 contexts of mean size; draw more "
-        "sessions with --sample-sessions")
-    assert (found["replay.window.session.lru.b39"].low, found["replay.window.session.lru.b39"].high) == (None, None)
-    assert found["replay.window.session.lru.b39"].value is not None
-    assert found["replay.window.session.groups.lru.b39"].value is not None
-    assert found["replay.window.session.se.lru.b40"].value is not None
+    # Of 80 objects of one size, 20 % are sixteen, two for each group; 19 % are fewer.
+    found = findings(8, 80, "19%", "20%").numbers
+    assert found["replay.window.session.se.lru.b19"].why == (
+        "its budget holds fewer than 16 contexts of mean size; draw more sessions with --sample-sessions")
+    assert (found["replay.window.session.lru.b19"].low, found["replay.window.session.lru.b19"].high) == (None, None)
+    assert found["replay.window.session.lru.b19"].value is not None
+    assert found["replay.window.session.groups.lru.b19"].value is not None
+    assert found["replay.window.session.se.lru.b20"].value is not None
+
+
+def test_an_amount_of_memory_is_refused():
+    with pytest.raises(UsageError, match="budget 1GB for a sample"):
+        Plan("window", ("session",), ("lru",), parse_budgets(["10%", "1GB"]), "last", SAMPLE)
 
 
 def test_a_group_without_a_call_tells_no_error():
