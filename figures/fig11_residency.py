@@ -153,6 +153,8 @@ def _verdict(results: ResultsLike, base: str, lru: str, others: list[str]) -> st
     calls = value_of(results, f"{base}.calls")
     if calls is not None and calls < FEW_CALLS:
         return "These are few calls to judge policies by"
+    if budget.sampled(results, base.split(".")[1]) and not known(results, _error(base, lru)):
+        return "This is too small a sample to judge policies by"
     if alike(results, lru, f"{base}.floor"):
         return "Memory suffices"
     if rate - value_of(results, f"{base}.floor") < 0.05:
@@ -182,16 +184,20 @@ def _sample(results: ResultsLike) -> Sentence:
         f"{{{drawn}.stream_sessions|session}} {budget.STREAMS[stream]} ({{{drawn}.fraction}} were asked for), with "
         f"{{{drawn}.calls}} of {{{drawn}.stream_calls|call}}.",
     )
-    policy = lru.removeprefix(f"{base}.")
-    if lru and not known(results, f"{base}.se.{policy}"):
-        why = Quote(f"{base}.se.{policy}", why_of(results, f"{base}.se.{policy}"))
-        return found + Sentence(("Its error is not known: ", why, "."))
+    error, policy = _error(base, lru), lru.removeprefix(f"{base}.")
+    if lru and not known(results, error):
+        return found + Sentence(("The error of LRU’s share is not known: ", Quote(error, why_of(results, error)), "."))
     return found + clause(
         results,
-        f"The standard error of LRU’s share is {{{base}.se.{policy}}} by the draw. In eighths of the sample LRU "
+        f"The standard error of LRU’s share is {{{error}}} by the draw. In eighths of the sample LRU "
         f"rebuilds {{{base}.split.{policy}}} with an eighth of the memory each, and {{{base}.groups.{policy}}} with "
         "the same share of what would hold them.",
     )
+
+
+def _error(base: str, rate: str) -> str:
+    """The key of the standard error of a rate."""
+    return f"{base}.se.{rate.removeprefix(f'{base}.')}"
 
 
 def _routing(results: ResultsLike) -> Sentence:

@@ -124,7 +124,16 @@ def test_a_sample_too_small_for_its_error_says_so(cli: Any) -> None:
     assert error["value"] is None
     assert "5 of the 8 groups of its sessions hold no call" in error["why"]
     assert ran.json()["replay.window.session.lru.b50"]["lo"] is None
-    assert f"Its error is not known: {error['why']}." in FIGURE.finding(Results.open(ran.out / "all")).plain()
+    assert (f"The error of LRU’s share is not known: {error['why']}."
+            in FIGURE.finding(Results.open(ran.out / "all")).plain())
+
+
+def test_a_sample_too_small_for_a_budget_gives_no_verdict(cli: Any) -> None:
+    data = many(cli)
+    for budget, verdict in (("5%", True), ("50%", False)):
+        ran = cli.ok(data, "--stream", "window", "--budgets", budget, "--sample-sessions", "0.5", light=True)
+        said = FIGURE.finding(Results.open(ran.out / "all")).plain()
+        assert said.startswith("This is too small a sample to judge policies by: with ") is verdict
 
 
 def test_an_empty_sample_is_an_error(cli: Any) -> None:
