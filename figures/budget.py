@@ -8,7 +8,7 @@ from typing import Final
 from figures.sentence import Quote, Value, say
 from figures.source import ResultsLike, known
 
-__all__ = ["OBJECTS", "STREAMS", "bases", "lru_key", "short", "size", "spoken", "subject"]
+__all__ = ["OBJECTS", "STREAMS", "bases", "lru_key", "sampled", "short", "size", "spoken", "subject"]
 
 STREAMS: Final = {"busiest-hour": "in the busiest hour", "window": "over the whole window"}
 OBJECTS: Final = {
@@ -58,9 +58,15 @@ def size(results: ResultsLike, base: str, budget: str) -> tuple[str | Value | Qu
     if not _is_share(budget):
         return (Quote(lru, f"{budget} of memory"),)
     share: str | Quote = "a tenth" if float(budget) == _TENTH else Quote(lru, f"{budget}%")
+    held = "the sample" if sampled(results, base.split(".")[1]) else "everything"
     if not known(results, f"{base}.kstar_bytes"):
-        return (share, " of the memory that would hold everything")
-    return (share, *say(results, f" of the {{{base}.kstar_bytes}} that would hold everything").parts)
+        return (share, f" of the memory that would hold {held}")
+    return (share, *say(results, f" of the {{{base}.kstar_bytes}} that would hold {held}").parts)
+
+
+def sampled(results: ResultsLike, stream: str) -> bool:
+    """Whether a sample of the sessions was replayed."""
+    return known(results, f"replay.{stream}.sample.fraction")
 
 
 def short(key: str) -> str:

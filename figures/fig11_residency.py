@@ -7,8 +7,8 @@ from functools import partial
 from matplotlib.axes import Axes
 
 from figures import axes, budget, style
-from figures.sentence import Sentence, alike, lacking, say
-from figures.source import ResultsLike, Row, known, rows, value_of
+from figures.sentence import Quote, Sentence, alike, clause, lacking, say
+from figures.source import ResultsLike, Row, known, rows, value_of, why_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value, short_bytes
 
@@ -45,6 +45,9 @@ def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
             marker=look.marker,
             label=_POLICIES.get(policy, axes.label(policy)),
         )
+        for r in data:
+            if r["policy"] == policy and r[field] and r.get("low") is not None:
+                ax.vlines(r[field], r["low"], r["high"], color=look.colour, linewidth=1)
     floor = data[0]["first_touch_floor"]
     if floor is not None:
         axes.reference(ax, floor, f"first touches: {format_value(floor, 'share')}")
@@ -81,7 +84,9 @@ def _title(row: Row) -> str:
     stream = budget.STREAMS.get(row["stream"], axes.label(row["stream"]))
     objects = budget.OBJECTS.get(row["object_key"], axes.label(row["object_key"]))
     released = "" if row["release"] == "last" else ", never released"
-    return f"{objects[0].upper()}{objects[1:]}{released}, {stream}"
+    share = row.get("sample_fraction")
+    sampled = "" if share is None else f", a sample of {format_value(share, 'share')} of the sessions"
+    return f"{objects[0].upper()}{objects[1:]}{released}, {stream}{sampled}"
 
 
 def _panels(results: ResultsLike) -> tuple[Panel, ...]:
@@ -148,6 +153,8 @@ def _verdict(results: ResultsLike, base: str, lru: str, others: list[str]) -> st
     calls = value_of(results, f"{base}.calls")
     if calls is not None and calls < FEW_CALLS:
         return "These are few calls to judge policies by"
+    if budget.sampled(results, base.split(".")[1]) and not known(results, _error(base, lru)):
+        return "This is too small a sample to judge policies by"
     if alike(results, lru, f"{base}.floor"):
         return "Memory suffices"
     if rate - value_of(results, f"{base}.floor") < 0.05:
@@ -161,6 +168,39 @@ def _verdict(results: ResultsLike, base: str, lru: str, others: list[str]) -> st
 
 
 def _detail(results: ResultsLike) -> Sentence:
+    return _sample(results) + _routing(results)
+
+
+def _sample(results: ResultsLike) -> Sentence:
+    """What was drawn, and what the size of the sample does to LRU; nothing where all sessions were replayed."""
+    base, lru = budget.subject(results), budget.lru_key(results)
+    stream = base.split(".")[1] if base else ""
+    if not base or not budget.sampled(results, stream):
+        return Sentence()
+    drawn = f"replay.{stream}.sample"
+    found = say(
+        results,
+        f"This is a sample, drawn with seed {{{drawn}.seed}}: {{{drawn}.sessions}} of "
+        f"{{{drawn}.stream_sessions|session}} {budget.STREAMS[stream]} ({{{drawn}.fraction}} were asked for), with "
+        f"{{{drawn}.calls}} of {{{drawn}.stream_calls|call}}.",
+    )
+    error, policy = _error(base, lru), lru.removeprefix(f"{base}.")
+    if lru and not known(results, error):
+        return found + Sentence(("The error of LRU’s share is not known: ", Quote(error, why_of(results, error)), "."))
+    return found + clause(
+        results,
+        f"The standard error of LRU’s share is {{{error}}} by the draw. In eighths of the sample LRU "
+        f"rebuilds {{{base}.split.{policy}}} with an eighth of the memory each, and {{{base}.groups.{policy}}} with "
+        "the same share of what would hold them.",
+    )
+
+
+def _error(base: str, rate: str) -> str:
+    """The key of the standard error of a rate."""
+    return f"{base}.se.{rate.removeprefix(f'{base}.')}"
+
+
+def _routing(results: ResultsLike) -> Sentence:
     for one, local in zip(budget.bases("session"), budget.bases("session+deployment"), strict=True):
         placeless = value_of(results, f"replay.{one.split('.')[1]}.unknown_deployment_share") or 0
         one, local = f"{one}.floor", f"{local}.floor"
@@ -209,7 +249,8 @@ FIGURE = FigureSpec(
     "evicted; budgets are shares of it. First touches are calls to an object for the first time. "
     "FNU, furthest next use, drops what is called furthest in the future, which it knows; MRR "
     "shrinks the least recently used object to an int4 copy before it drops anything.",
-    population="calls with a session id, of the window or of its busiest hour",
+    population="calls with a session id, of the window or of its busiest hour; of the sampled sessions, where a sample "
+    "was asked for",
     counts=tuple(
         (f"{base}.floor", f"calls {budget.STREAMS[base.split('.')[1]]}")
         for objects in budget.OBJECTS
@@ -222,5 +263,6 @@ FIGURE = FigureSpec(
     caution="Counterfactual: nobody ran these policies. One pool stands for all replicas, which is kinder "
     "than memory that is split among them. FNU is no bound, as objects differ in size. "
     "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "
-    "before the stream count as first touches.",
+    "before the stream count as first touches. In a sample fewer sessions share the memory, and rates at small budgets "
+    "move with that; bars show how far, where the sample can tell.",
 )

@@ -60,6 +60,8 @@ def format_value(value: object, unit: str) -> str:
         return clean(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return NOT_KNOWN if value != value else ("∞" if value > 0 else "−∞")
+    if unit == "seed":  # told apart, not measured
+        return str(value)
     if unit == "share":
         return _percent(value)
     if unit == "bytes":

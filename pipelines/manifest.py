@@ -44,7 +44,7 @@ def manifest(options: Options, trace: Trace, sources: Sequence[Source], digest: 
         "versions": {name: metadata.version(name) for name in _VERSIONED},
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "command": options.command,
-        "notes": [*adapter.notes, *_arrival_notes(options)],
+        "notes": [*adapter.notes, *_arrival_notes(options), *_sample_notes(options)],
         "derived": dict(adapter.derived),
     }
 
@@ -60,7 +60,8 @@ def _configuration(options: Options) -> dict[str, Any]:
         "geometry": {"name": options.geometry.name, "bytes_per_token": options.geometry.bytes_per_token,
                      "source": options.geometry.source},
         "replay": {"stream": plan.stream, "keys": list(plan.keys), "policies": list(plan.policies),
-                   "budgets": [budget.label for budget in plan.budgets], "release": plan.release},
+                   "budgets": [budget.label for budget in plan.budgets], "release": plan.release,
+                   "sample": plan.sample and {"fraction": plan.sample.label, "seed": plan.sample.seed}},
         "names": options.names, "strict": options.strict,
     }
 
@@ -80,3 +81,12 @@ def _arrival_notes(options: Options) -> list[str]:
     return [f"Arrivals are synthetic: sessions start as a Poisson process of {arrivals.rate:g} a second, seed "
             f"{arrivals.seed}. How many sessions live at once, every ceiling and every replay depend on this rate; "
             "within a session all times are as recorded."]
+
+
+def _sample_notes(options: Options) -> list[str]:
+    sample = options.plan.sample
+    if sample is None:
+        return []
+    return [f"The residency replay reads a sample of the sessions ({sample}), each with all its calls. Its budgets are "
+            "shares of what the sample alone would hold, and its rates have an error, which stands beside them. All "
+            "other numbers count every call."]

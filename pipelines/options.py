@@ -19,6 +19,7 @@ from pipelines.workdir import check_apart
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
 from replay.residency.cells import Plan
 from replay.residency.policy import find_policy, policies
+from replay.residency.sampling import Sample, parse_sample
 from replay.residency.stream import Release
 from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
 from telemetry.adapter import Adapter, Arrivals, ReadOptions
@@ -108,6 +109,7 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
                          "--arrivals poisson:RATE[:SEED], RATE in sessions a second.")
     if arrivals is not None and not adapter.needs_arrivals:
         raise UsageError(f"--arrivals: the format {adapter.name} has arrivals of its own.")
+    plan = _plan(given)
     return Options(
         inputs=tuple(given.inputs), adapter=adapter, out=given.out,
         name=_whole(given.name) or f"{adapter.name} trace",
@@ -115,10 +117,10 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
         split_us=None if given.split is None else parse_duration(given.split),
         clock=clock, config=config,
         read=ReadOptions(config.columns, config.timestamp, config.context_excludes_cached, arrivals),
-        plan=_plan(given), geometry=find_geometry(given.geometry), work=_work(given.work, given.out),
+        plan=plan, geometry=find_geometry(given.geometry), work=_work(given.work, given.out),
         engine=given.engine or default_engine(),
         threads=given.threads, memory_limit=_memory(given.memory_limit), names=given.names, strict=given.strict,
-        command=_command(given),
+        command=_command(given, plan),
     )
 
 
@@ -137,6 +139,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--arrivals", metavar="poisson:RATE[:SEED]",
                         help="synthetic arrivals for formats without: RATE sessions a second")
     parser.add_argument("--stream", choices=STREAMS, default="busiest-hour", help="what is replayed")
+    parser.add_argument("--sample-sessions", metavar="0.05",
+                        help="replay the calls of this share of the sessions only; budgets are shares of their K*")
+    parser.add_argument("--sample-seed", metavar="N", help="which sessions are sampled (default: 0)")
     parser.add_argument("--key", default=",".join(OBJECT_KEYS), metavar="K,...",
                         help=f"what a KV object belongs to: {', '.join(OBJECT_KEYS)} (default: all)")
     parser.add_argument("--budgets", default=",".join(b.label for b in DEFAULT_BUDGETS), metavar="B,...",
@@ -165,7 +170,15 @@ def _plan(given: argparse.Namespace) -> Plan:
     for name in names:
         find_policy(name)
     return Plan(given.stream, check_keys(_list("--key", given.key)), names,
-                parse_budgets(_list("--budgets", given.budgets)), release)
+                parse_budgets(_list("--budgets", given.budgets)), release, _sample(given))
+
+
+def _sample(given: argparse.Namespace) -> Sample | None:
+    if given.sample_sessions is not None:
+        return parse_sample(given.sample_sessions, given.sample_seed or "0")
+    if given.sample_seed is not None:
+        raise UsageError("--sample-seed chooses a sample of --sample-sessions: give both.")
+    return None
 
 
 def _list(option: str, text: str) -> tuple[str, ...]:
@@ -209,7 +222,7 @@ def _work(work: Path | None, out: Path) -> Path | None:
     return work
 
 
-def _command(given: argparse.Namespace) -> str:
+def _command(given: argparse.Namespace, plan: Plan) -> str:
     """The options that decide the numbers; paths are left out, as they can hold identifiers."""
     words = ["kvcensus", "characterize", "INPUT", "--format", given.format, "--out", "OUT"]
     for option, default in (("window", None), ("split", None), ("tz", "UTC"), ("arrivals", None),
@@ -218,6 +231,8 @@ def _command(given: argparse.Namespace) -> str:
         value = getattr(given, option)
         if value != default:
             words += [f"--{option}", value]
+    if plan.sample is not None:
+        words += ["--sample-sessions", plan.sample.label, "--sample-seed", str(plan.sample.seed)]
     words += ["--config", "CONFIG"] if given.config is not None else []
     words += ["--names"] if given.names else []
     return shlex.join(words)

@@ -27,6 +27,7 @@ from pipelines.progress import Progress
 from pipelines.windows import windows_of
 from pipelines.workdir import work_folder
 from replay.residency.cells import Plan, cells_here, cells_spread
+from replay.residency.sampling import EmptySampleError, draw_sample
 from replay.residency.stream_file import StreamFile, extract_stream
 from replay.residency.study import declared, no_study, study
 from report_templates.render import render_index, render_report
@@ -95,6 +96,8 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
             with progress.stage("reading", files), engine.explaining("reading"):
                 loaded = _load(engine, options, sources, log, progress)
                 ingested = ingest(engine, loaded, options.config.rules, event_log=options.adapter.event_log)
+                if options.plan.sample is not None:
+                    draw_sample(engine, ingested.identity, options.plan.sample)
             if options.strict and not options.adapter.repeats_calls and ingested.defects.get("duplicate"):
                 raise _repeats(engine, ingested, sources)
             job = _Job(options, engine, sources, log, ingested, _settings(options), work, digest, started, progress)
@@ -182,23 +185,29 @@ def _one(job: _Job, trace: Trace, results: ResultSet) -> None:
 def _replays(job: _Job, trace: Trace, store: StoreWriter) -> None:
     plan = job.options.plan
     why = trace.lacks("sessioned")
-    found = no_study(plan, why) if why is not None else _study(job, trace, plan)
+    try:
+        found = no_study(plan, why) if why is not None else _study(job, trace, plan)
+    except EmptySampleError as error:
+        if job.options.split_us is None:
+            raise
+        found = no_study(plan, str(error).rstrip("."))  # other windows of the split may have some
     store.add(declared(plan), found, f"calls with a session id in the stream {plan.stream}")
 
 
 def _study(job: _Job, trace: Trace, plan: Plan) -> Findings:
-    path = job.work / f"stream-{trace.window.name}-{plan.stream}.arrow"
-    stream = _stream(trace, plan.stream, path)
+    drawn = "" if plan.sample is None else f"-sample-{plan.sample.label}-{plan.sample.seed}"
+    path = job.work / f"stream-{trace.window.name}-{plan.stream}{drawn}.arrow"
+    stream = _stream(trace, plan, path)
     beta = job.settings.beta
     if isinstance(job.engine, SpreadingEngine):
         return study(plan, stream, cells_spread(job.engine, plan, path, beta))
     return study(plan, stream, cells_here(plan, stream, beta, job.threads))
 
 
-def _stream(trace: Trace, which: str, path: Path) -> StreamFile:
+def _stream(trace: Trace, plan: Plan, path: Path) -> StreamFile:
     """The stream to replay, in the work folder."""
     try:
-        return extract_stream(trace, which, path)
+        return extract_stream(trace, plan.stream, path, plan.sample)
     except OSError as error:
         with suppress(OSError):
             path.with_suffix(".partial").unlink(missing_ok=True)

@@ -22,6 +22,10 @@ _SHARES: Final = frozenset(
         "reconstruction_rate",
         "duty_cycle",
         "first_touch_floor",
+        "sample_fraction",
+        "standard_error",
+        "groups_rate",
+        "split_rate",
         "inter_share_of_reclaimed",
         "low",
         "high",
@@ -62,6 +66,8 @@ def unit_of(column: str) -> str:
         return "share"
     if column.endswith("_bytes"):
         return "bytes"
+    if column.endswith("_seed"):
+        return "seed"
     if column in _SECONDS:
         return "s"
     return "GiB" if column == "gib" else "count"

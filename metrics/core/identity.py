@@ -16,10 +16,21 @@ _SHARED = """
 
 @dataclass(frozen=True)
 class Identity:
-    """SQL for the integer of a session, and for the relation `calls` in which it can be written."""
+    """How sessions are written in SQL.
+
+    Attributes
+    ----------
+    key : str
+        The integer of a session, as an expression over `calls`.
+    calls : str
+        The relation in which `key` can be written.
+    ids : str
+        A relation of every session of `usable`: `session_id`, and its integer `session`.
+    """
 
     key: str
     calls: str
+    ids: str
 
 
 def identify_sessions(engine: Engine) -> Identity:
@@ -29,7 +40,7 @@ def identify_sessions(engine: Engine) -> Identity:
     """
     hashed = engine.dialect.hash64("session_id")
     if engine.dialect.hash_names_session and not engine.row(_SHARED.format(hash=hashed, distinct=_DISTINCT))["n"]:
-        return Identity(hashed, "calls")
+        return Identity(hashed, "calls", f"(select session_id, {hashed} as session from ({_DISTINCT}) as distinct_ids)")
     engine.number("session_numbers", _DISTINCT, "session")
     return Identity("session_numbers.session",
-                    "calls join session_numbers on calls.session_id = session_numbers.session_id")
+                    "calls join session_numbers on calls.session_id = session_numbers.session_id", "session_numbers")

@@ -43,6 +43,8 @@ class Cell:
         objects / calls, which every policy meets at K*; None for an empty stream.
     kstar_bytes : int
         The no-eviction peak under the same release mode, rounded down.
+    tokens : int
+        Contexts of all calls of the stream.
     counters : mapping of str to int
         What the policy counts beyond misses.
     """
@@ -59,7 +61,13 @@ class Cell:
     missed_token_share: float | None
     floor: float | None
     kstar_bytes: int
+    tokens: int
     counters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The last parts of the key of its rate: `lru.b10`."""
+        return f"{self.policy}.{self.budget.key}"
 
 
 def replay(stream: Stream, policies: Sequence[str], budgets: Sequence[Budget], release: Release = "last", *,
@@ -126,5 +134,6 @@ def _cell(stream: Stream, policy: str, budget: Budget, units: int, outcome: Outc
         missed_token_share=outcome.missed_tokens / total_tokens if total_tokens else None,
         floor=first_touch_floor(stream),
         kstar_bytes=units_to_bytes(kstar * UNITS, beta),
+        tokens=total_tokens,
         counters=outcome.counters,
     )

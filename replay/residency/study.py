@@ -10,9 +10,11 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from metrics.core.metric import Column, Findings, Number, TableSpec, ratio
-from replay.residency.cells import Cells, Plan
+from replay.residency import study_sampled as sampled
+from replay.residency.cells import Plan, Replayed
 from replay.residency.policy import find_policy
 from replay.residency.replay import Cell
+from replay.residency.sampling_error import Estimate
 from replay.residency.stream_file import StreamFile
 
 __all__ = ["declared", "no_study", "study"]
@@ -33,6 +35,8 @@ TABLE = TableSpec("residency_replay", "one policy under one budget", (
     Column("kstar_bytes", pa.int64(), "K*: most bytes held at once when nothing is evicted"),
     Column("objects", pa.int64(), "distinct KV objects of the stream"),
 ))
+#: The same of a sample of the sessions.
+SAMPLED_TABLE = TableSpec(TABLE.name, TABLE.row, TABLE.columns + sampled.COLUMNS)
 
 
 def no_study(plan: Plan, why: str) -> Findings:
@@ -42,22 +46,31 @@ def no_study(plan: Plan, why: str) -> Findings:
     return found
 
 
-def study(plan: Plan, stream: StreamFile, replayed: Cells) -> Findings:
+def study(plan: Plan, stream: StreamFile, replayed: Replayed) -> Findings:
     """What the cells of a plan say."""
-    found, table = Findings(), []
+    found, table, sure = Findings(), [], sampled.estimates(plan, stream, replayed)
     for key in plan.keys:
-        _summary(found, plan.prefix(key), replayed[key][0])
-        for cell in replayed[key]:
-            found.set(f"{plan.prefix(key)}.{cell.policy}.{cell.budget.key}", cell.reconstruction_rate, cell.calls)
-            table.append(_row(plan, key, cell))
+        prefix, cells = plan.prefix(key), replayed.cells[key]
+        _summary(found, prefix, cells[0], sure.get((prefix, "floor")))
+        for cell in cells:
+            estimate = sure.get((prefix, cell.name))
+            low, high = _interval(estimate)
+            found.set(f"{prefix}.{cell.name}", cell.reconstruction_rate, cell.calls, low=low, high=high)
+            table.append(_row(plan, key, cell) | sampled.columns(stream, estimate))
     found.set(f"replay.{plan.stream}.unknown_deployment_share",
               ratio(stream.unknown_deployment, stream.calls), stream.calls)
-    found.table(TABLE, table)
+    sampled.publish(found, plan, stream, sure)
+    found.table(TABLE if plan.sample is None else SAMPLED_TABLE, table)
     return found
 
 
-def _summary(found: Findings, prefix: str, cell: Cell) -> None:
-    found.set(f"{prefix}.floor", cell.floor, cell.calls)
+def _interval(sure: Estimate | None) -> tuple[float | None, float | None]:
+    return (None, None) if sure is None else (sure.low, sure.high)
+
+
+def _summary(found: Findings, prefix: str, cell: Cell, floor: Estimate | None) -> None:
+    low, high = _interval(floor)
+    found.set(f"{prefix}.floor", cell.floor, cell.calls, low=low, high=high)
     found.set(f"{prefix}.kstar_bytes", cell.kstar_bytes, cell.calls)
     found.set(f"{prefix}.calls", cell.calls, cell.calls)
     found.set(f"{prefix}.objects", cell.objects, cell.calls)
@@ -80,12 +93,15 @@ def declared(plan: Plan) -> tuple[Number, ...]:
 
 
 def _declared(plan: Plan) -> Iterable[Number]:
-    population = f"calls with a session id in the stream {plan.stream}"
+    population, interval = f"calls with a session id in the stream {plan.stream}", ""
+    if plan.sample is not None:
+        population, interval = f"{population}, of the sessions in a sample ({plan.sample})", sampled.INTERVAL
+        yield from sampled.declared(plan, plan.sample)
     yield Number(f"replay.{plan.stream}.unknown_deployment_share", "share", "calls of unknown deployment, which have a "
                  "KV object of their own under session+deployment / calls", population)
     for key in plan.keys:
         prefix, of = plan.prefix(key), f"objects by {key}, release={plan.release}"
-        yield Number(f"{prefix}.floor", "share", f"distinct objects / calls, {of}", population)
+        yield Number(f"{prefix}.floor", "share", f"distinct objects / calls, {of}{interval}", population)
         yield Number(f"{prefix}.kstar_bytes", "bytes", f"K*: most bytes held at once without eviction, {of}",
                      population)
         yield Number(f"{prefix}.calls", "calls", "calls of the stream", population)
@@ -95,4 +111,4 @@ def _declared(plan: Plan) -> Iterable[Number]:
             for budget in plan.budgets:
                 at = f"{budget.label} of K*" if budget.share is not None else budget.label
                 yield Number(f"{prefix}.{policy}.{budget.key}", "share",
-                             f"misses / calls of {policy} ({about}) at {at}, {of}", population)
+                             f"misses / calls of {policy} ({about}) at {at}, {of}{interval}", population)
