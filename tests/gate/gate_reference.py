@@ -53,6 +53,7 @@ class Asked:
     serial: int
     positions: dict[Hashable, int] = field(default_factory=dict)
     found: set[Hashable] = field(default_factory=set)
+    end: int = 0
     whole: bool = False
 
 
@@ -105,7 +106,7 @@ class PlainTier:
         asked = self.requests.pop(request)
         life = asked.life
         life.running, life.since = life.running - 1, self.clock()
-        life.depth = 1 + max(asked.positions.values(), default=-1)
+        life.depth = asked.end
         if self.policy in READS_TAGS:
             life.gap = asked.hints.expected_gap_us
             life.ending |= asked.hints.last_turn and life.latest == asked.serial
@@ -127,7 +128,7 @@ class PlainTier:
     def show(self, request: str, keys: Sequence[Hashable], whole: bool = False) -> None:
         asked = self.requests[request]
         known = asked.positions
-        start = 0 if whole else 1 + max(known.values(), default=-1)
+        start = 0 if whole else asked.end
         if not whole and keys and keys[0] in known:
             start = known[keys[0]]
         found = []
@@ -137,6 +138,7 @@ class PlainTier:
                 asked.found.add(key)
                 found.append(self.blocks[key])
             known.setdefault(key, start + at)
+        asked.end = max(asked.end, start + len(keys))
         for block in found:
             self.claim(asked.life, block)
         for block in reversed(found):
@@ -194,6 +196,7 @@ class PlainTier:
         self.blocks.clear()
         for asked in self.requests.values():
             asked.positions.clear()
+            asked.end = 0
             asked.found.clear()
         self.collect()
 

@@ -47,11 +47,17 @@ class Traffic:
     def step(self, kind: str, who: int, much: int) -> None:
         getattr(self, kind)(who, much)
         check(self.tier, self)
+        if self.plain is not None and self.plain.policy in ORDER:
+            assert {name: life.serial for name, life in self.plain.lives.items()} == self.records()
+
+    def records(self) -> dict[str, int]:
+        """Serials of the sessions that have a record, by id."""
+        return {name: session.serial for name, session in self.tier.sessions._by_id.items()}
 
     def turn(self, who: int, much: int) -> None:
         who %= CONVERSATIONS
         context = self.contexts[who]
-        if much == 11:
+        if much == 11 or len(context) > 12:
             del context[who % 3:]
         for _ in range(much % 4):
             self.made += 1

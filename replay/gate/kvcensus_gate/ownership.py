@@ -69,6 +69,7 @@ class Ownership(Policy):
             self._give_up(session, group)
             if not group.owners:
                 group.left = self._level[self.FINISHED], now_us, session.serial
+                self._changed_groups[group] = True
         self.forget(session)
 
     def holds(self, session: Session) -> bool:

@@ -136,8 +136,13 @@ class Ranking(Ownership):
                 heapq.heappush(self._times, (until, session.serial, state.version, session))
         # The safest first: where one of them has become the safest owner, nobody looks for another.
         for session in sorted(changed, key=_rank_of, reverse=True):
-            for group in list(session.state.groups):
+            for group in session.state.groups:
                 self._compare(group, session)
+        for session in changed:
+            if session.state.lapsing:
+                for group in list(session.state.groups):
+                    if group.safest is not session and not self._changed_groups.get(group):
+                        self._give_up(session, group)
         groups, self._changed_groups = self._changed_groups, {}
         for group, searched in groups.items():
             if group.size:
@@ -162,8 +167,6 @@ class Ranking(Ownership):
                 self._give_up(safest, group)
         elif safest is session:
             self._changed_groups[group] = True
-        elif session.state.lapsing:
-            self._give_up(session, group)
 
     def _search(self, group: Group) -> None:
         """Find the safest of all owners."""

@@ -301,7 +301,8 @@ class Tier:
         seen, serial, added = record.seen, self._serial, []
         for key in keys:
             serial += 1
-            seen[key] = position = ~seen[key]
+            # A block may have been found by this request, and evicted since.
+            seen[key] = position = max(seen[key], ~seen[key])
             block = self._blocks[key] = Block(key, position, serial)
             added.append(block)
         self._serial = serial
