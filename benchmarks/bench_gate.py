@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
-from kvcensus_gate import Hints, Lookup, Tier, make_tier, policies
+from kvcensus_gate import Hints, Lookup, Tier, known_policies, make_tier
 
 TURNS = 6
 FIRST, GROWTH = 112, 16
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--shared", type=int, default=0, metavar="N", help="leading blocks that all sessions share")
     parser.add_argument("--fits", action="store_true", help="a tier that holds everything")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--policies", default=",".join(name for name in policies() if name != "none"), metavar="P,...")
+    parser.add_argument("--policies", default=",".join(name for name in known_policies() if name != "none"), metavar="P,...")
     args = parser.parse_args()
     names = list(dict.fromkeys(["lru", *args.policies.split(",")]))
     runs: dict[str, list[tuple[float, int, Tier]]] = {name: [] for name in names}

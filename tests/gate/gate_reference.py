@@ -77,7 +77,7 @@ class PlainTier:
 
     def __init__(self, policy: str, capacity: int, clock: Callable[[], int], parameters: Mapping[str, Any]):
         self.policy, self.capacity, self.clock = policy, capacity, clock
-        self.rules = {"slack_s": 5, "live_ttl_s": 20, "longest_gap_s": 600, "forget_s": 3600, "near_s": 0.2,
+        self.rules = {"slack_s": 5, "live_ttl_s": 20, "longest_gap_s": 600, "near_s": 0.2,
                       "weight_s": 6, "linear_blocks": 1914, "admission_control": True, "identity": True, **parameters}
         self.blocks: dict[Hashable, Held] = {}
         self.lives: dict[str, Life] = {}
@@ -282,8 +282,7 @@ class PlainTier:
             worth = life.since
             if self.policy == "marconi":
                 worth += round(rules["weight_s"] * (1 + life.depth / (2 * rules["linear_blocks"])) * SECOND)
-            forgotten = now > life.since + round(rules["forget_s"] * SECOND)
-            return ("running", worth, False) if life.running else ("idle", worth, forgotten)
+            return ("running", worth, False) if life.running else ("idle", worth, True)
         if life.running:
             return "running", life.since, False
         if life.id is None and self.policy.startswith("continuum"):

@@ -12,21 +12,22 @@ from gate_reference import ORDER, PlainTier
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvcensus_gate import Hints, Lookup, Tier, make_tier, policies
+from kvcensus_gate import Hints, Lookup, Tier, known_policies, make_tier
 
 CONVERSATIONS = 6
 GAPS = (None, 0, 2 * SECOND, 8 * SECOND, 9 * SECOND, 1000 * SECOND)
 KINDS = ("whole", "whole", "whole", "turn", "offer", "offer", "stored", "load", "loaded", "finish", "wait")
+Step = tuple[str, int, int]
 STEPS = st.tuples(st.sampled_from(KINDS), st.integers(0, 7), st.integers(0, 11))
 
 
-def long_traffic(seed: int) -> list[tuple[str, int, int]]:
+def long_traffic(seed: int) -> list[Step]:
     """What Hypothesis would hardly ever grow: hundreds of steps, in which sessions share, age, lapse and return."""
     draw = random.Random(seed)
-    return [(draw.choice(KINDS), draw.randrange(8), draw.randrange(12)) for _ in range(400)]
+    return [(draw.choice(KINDS), draw.randrange(8), draw.randrange(12)) for _ in range(300)]
 
 
-TRAFFIC = st.one_of(st.lists(STEPS, max_size=60), st.integers(0, 2**32).map(long_traffic))
+TRAFFIC = st.lists(STEPS, max_size=60)
 
 
 class Traffic:
@@ -160,10 +161,10 @@ def check(tier: Tier, traffic: Traffic) -> None:
     assert tier.in_flight == sum(len(keys) for keys in traffic.storing)
 
 
-@pytest.mark.parametrize("policy", policies())
-@given(traffic=TRAFFIC, capacity=st.integers(1, 24), clear_at=st.integers(0, 180))
-@settings(max_examples=60, deadline=None)
-def test_capacity_flight_and_counters(policy: str, traffic: list[tuple[str, int, int]], capacity: int, clear_at: int):
+@pytest.mark.parametrize("policy", known_policies())
+@given(traffic=TRAFFIC, capacity=st.integers(1, 24), clear_at=st.integers(0, 120))
+@settings(max_examples=30, deadline=None)
+def test_capacity_flight_and_counters(policy: str, traffic: list[Step], capacity: int, clear_at: int):
     at_work = Traffic(policy, capacity, {})
     for number, step in enumerate(traffic):
         at_work.step(*step)
@@ -177,27 +178,48 @@ def test_capacity_flight_and_counters(policy: str, traffic: list[tuple[str, int,
     assert len(at_work.tier.sessions) == 0
 
 
-@pytest.mark.parametrize(("policy", "parameters"), [
+PLAIN = pytest.mark.parametrize(("policy", "parameters"), [
     ("lru", {}), ("lru_reclaim", {}), *((name, {}) for name in ORDER),
     ("gate", {"slack_s": 0, "live_ttl_s": 0}), ("gate_tags_off", {"identity": False}),
     ("job_aware", {"near_s": 1000}), ("job_aware", {"near_s": 0, "admission_control": False}),
-    ("marconi", {"weight_s": 30, "linear_blocks": 2}), ("mori", {"forget_s": 5})], ids=str)
-@given(traffic=TRAFFIC, capacity=st.integers(1, 24), clear_at=st.integers(0, 180))
-@settings(max_examples=60, deadline=None)
-def test_decisions_are_those_of_the_plain_tier(policy: str, parameters: dict[str, Any],
-                                               traffic: list[tuple[str, int, int]], capacity: int, clear_at: int):
-    plain = PlainTier(policy, capacity, lambda: 0, parameters)
-    at_work = Traffic(policy, capacity, parameters, plain)
+    ("marconi", {"weight_s": 30, "linear_blocks": 2})], ids=str)
+
+
+@PLAIN
+@given(traffic=TRAFFIC, capacity=st.integers(1, 24), clear_at=st.integers(0, 120))
+@settings(max_examples=20, deadline=None)
+def test_decisions_are_those_of_the_plain_tier(policy: str, parameters: dict[str, Any], traffic: list[Step],
+                                               capacity: int, clear_at: int):
+    at_work = Traffic(policy, capacity, parameters, PlainTier(policy, capacity, lambda: 0, parameters))
     for number, step in enumerate(traffic):
         at_work.step(*step)
         if number == clear_at:
             at_work.step("clear", 0, 0)
 
 
-@pytest.mark.parametrize("policy", sorted(policies().keys() - {"none"}))
+@PLAIN
+@pytest.mark.parametrize("seed", range(4))
+def test_decisions_are_those_of_the_plain_tier_for_long(policy: str, parameters: dict[str, Any], seed: int):
+    capacity = 10 + 7 * seed
+    at_work = Traffic(policy, capacity, parameters, PlainTier(policy, capacity, lambda: 0, parameters))
+    for step in long_traffic(seed):
+        at_work.step(*step)
+    assert at_work.tier.counters.stored > 2 * capacity
+
+
+@pytest.mark.parametrize("policy", known_policies())
+def test_long_traffic(policy: str):
+    at_work = Traffic(policy, 20, {})
+    for step in long_traffic(99):
+        at_work.step(*step)
+    at_work.drain()
+    check(at_work.tier, at_work)
+
+
+@pytest.mark.parametrize("policy", sorted(known_policies().keys() - {"none"}))
 @given(traffic=TRAFFIC)
-@settings(max_examples=20, deadline=None)
-def test_while_everything_fits_every_policy_is_lru(policy: str, traffic: list[tuple[str, int, int]]):
+@settings(max_examples=10, deadline=None)
+def test_while_everything_fits_every_policy_is_lru(policy: str, traffic: list[Step]):
     at_work, lru = Traffic(policy, 10_000, {}), Traffic("lru", 10_000, {})
     for step in traffic:
         at_work.step(*step)

@@ -10,8 +10,8 @@ from kvcensus_gate.counters import Counters
 from kvcensus_gate.errors import GateError
 from kvcensus_gate.hints import NO_HINTS, Hints, parse_hints
 from kvcensus_gate.plan import Clock, Lookup, StorePlan
-from kvcensus_gate.registry import find_policy, make_tier, policies
+from kvcensus_gate.registry import find_policy, known_policies, make_tier
 from kvcensus_gate.tier import Tier
 
 __all__ = ["NO_HINTS", "Clock", "Counters", "GateError", "Hints", "Lookup", "StorePlan", "Tier", "find_policy",
-           "make_tier", "parse_hints", "policies"]
+           "known_policies", "make_tier", "parse_hints"]

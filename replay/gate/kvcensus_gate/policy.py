@@ -16,7 +16,7 @@ from kvcensus_gate.errors import GateError, shorten
 from kvcensus_gate.hints import Hints
 from kvcensus_gate.sessions import Key, Session
 
-__all__ = ["STORING", "Block", "Lifecycle", "Memory", "NoParameters", "Policy", "Victims", "microseconds"]
+__all__ = ["STORING", "Block", "Lifecycle", "NoParameters", "Policy", "Victims", "microseconds"]
 
 STORING = -1
 """`refs` of a block whose store is under way."""
@@ -92,24 +92,6 @@ class Lifecycle:
         if wake is None:
             return session.idle_since_us + microseconds(self.live_ttl_s)
         return wake + microseconds(self.slack_s)
-
-
-@dataclass(frozen=True)
-class Memory:
-    """How long a session is remembered that nobody awaits; records must not pile up where clients declare no end.
-
-    Attributes
-    ----------
-    forget_s : float
-        A session that has been idle for longer has no say any more in blocks that others own too. The default, ours,
-        lies far above the p99 of production tool gaps in Tenure 2.2, 343 s.
-    """
-
-    forget_s: float = 3600.0
-
-    def forget_us(self, session: Session) -> int:
-        """Until when an idle session is remembered."""
-        return session.idle_since_us + microseconds(self.forget_s)
 
 
 def microseconds(seconds: float) -> int:

@@ -11,10 +11,10 @@ from kvcensus_gate.plan import Clock
 from kvcensus_gate.policy import Policy
 from kvcensus_gate.tier import Tier
 
-__all__ = ["find_policy", "make_policy", "make_tier", "policies"]
+__all__ = ["find_policy", "known_policies", "make_policy", "make_tier"]
 
 
-def policies() -> dict[str, type[Policy]]:
+def known_policies() -> dict[str, type[Policy]]:
     """Every policy by name.
 
     Raises
@@ -41,7 +41,7 @@ def find_policy(name: str) -> type[Policy]:
     GateError
         For an unknown name; the message lists the known ones.
     """
-    known = policies()
+    known = known_policies()
     if name not in known:
         raise GateError(f"unknown tier policy {shorten(name)!r}. Known policies: {', '.join(sorted(known))}.")
     return known[name]

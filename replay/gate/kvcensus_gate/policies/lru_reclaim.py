@@ -11,13 +11,28 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kvcensus_gate.policies.lru import Lru
-from kvcensus_gate.policy import Block, Memory, Victims
+from kvcensus_gate.policy import Block, Victims, microseconds
 from kvcensus_gate.sessions import Key, Session
 
-__all__ = ["POLICY"]
+__all__ = ["POLICY", "Reclaim"]
+
+
+@dataclass(frozen=True)
+class Reclaim:
+    """Parameters of `lru_reclaim`.
+
+    Attributes
+    ----------
+    forget_s : float
+        A session that has been idle for longer is forgotten, or records would pile up where clients declare no end.
+        The default, ours, lies far above the p99 of production tool gaps in Tenure 2.2, 343 s.
+    """
+
+    forget_s: float = 3600.0
 
 
 class LruReclaim(Lru):
@@ -25,8 +40,8 @@ class LruReclaim(Lru):
 
     name = "lru_reclaim"
     description = "as lru, but blocks of ended sessions first"
-    Parameters = Memory
-    parameters: Memory
+    Parameters = Reclaim
+    parameters: Reclaim
 
     def __init__(self, capacity: int, parameters: Any = None):
         super().__init__(capacity, parameters)
@@ -44,7 +59,7 @@ class LruReclaim(Lru):
             self._waiting[session] = None
         while self._waiting:
             oldest = next(iter(self._waiting))
-            if now_us <= self.parameters.forget_us(oldest):
+            if now_us <= oldest.idle_since_us + microseconds(self.parameters.forget_s):
                 return
             for block in list(oldest.state.values()):
                 self._to_recency(block)

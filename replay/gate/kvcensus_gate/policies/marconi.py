@@ -4,7 +4,8 @@ Rule: evict the session with the least utility: the time of its last request, pl
 saved per byte. A prefix of n blocks costs n * (1 + n / (2 * linear_blocks)) units of prefill, since the cost of
 attention grows with the position and equals that of the weights at `linear_blocks`; a byte of it saves, in units of a
 short prefix, 1 + n / (2 * linear_blocks). Running sessions go last, but go. A store is never declined. Hints other
-than the session's identity are not read.
+than the session's identity are not read, so no session ever ends, and of the idle owners of a shared block only the
+one of the greatest utility counts.
 
 Source: Tenure 1.4 and 8.1, "a utility score that trades recency against the compute a block would save", with an
 explicit weight. A linear trade-off of seconds keeps the order stable in time; neither seed prints a weight.
@@ -15,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvcensus_gate.hints import Hints
-from kvcensus_gate.policy import Memory, microseconds
+from kvcensus_gate.policy import microseconds
 from kvcensus_gate.ranking import ORPHANED, Ranking, Standing
 from kvcensus_gate.sessions import Session
 
@@ -23,7 +24,7 @@ __all__ = ["POLICY", "Utility"]
 
 
 @dataclass(frozen=True)
-class Utility(Memory):
+class Utility:
     """Parameters of `marconi`.
 
     Attributes
@@ -58,8 +59,7 @@ class Marconi(Ranking):
         utility = session.idle_since_us + microseconds(rules.weight_s * saved)
         if session.running:
             return Standing("running", utility)
-        until = rules.forget_us(session)
-        return Standing("idle", utility, until, lapsing=now_us > until)
+        return Standing("idle", utility, lapsing=True)
 
 
 POLICY = Marconi
