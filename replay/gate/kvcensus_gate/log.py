@@ -140,8 +140,8 @@ def replay(lines: Iterable[str]) -> Replayed:
             readings[:] = call.pop("clock_us")
             logged, decided = _run(tier, call.pop("call"), call)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise GateError(f"line {number} of the decision log cannot be replayed: {error!r}. "
-                            f"It reads {shorten(line.strip())}") from error
+            raise GateError(f"line {number} of the decision log cannot be replayed: "
+                            f"{type(error).__name__}: {error}. It reads {shorten(line.strip())}") from error
         if logged != decided:
             return Replayed(decisions, f"line {number}: the log has {json.dumps(logged)}, the replay "
                                        f"{json.dumps(decided)}", tier)
