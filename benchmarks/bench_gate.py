@@ -17,6 +17,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
 from kvcensus_gate import Hints, Lookup, Tier, known_policies, make_tier
 
@@ -97,19 +98,17 @@ def measure(name: str, resident: int, count: int, shared: int, fits: bool) -> tu
     capacity = resident + (count + 4 * live) * BLOCKS if fits else resident
     clock = Clock()
     tier = make_tier(name, capacity, clock)
-    stream = turns(live, shared, seed=1)
-    number = 0
-    while number < 2 * TURNS * live:
-        gap, session, last = next(stream)
-        clock.now_us += gap
-        turn(tier, number, session, last)
-        number += 1
+    traffic = enumerate(turns(live, shared, seed=1))
+
+    def run(turns: int) -> None:
+        for number, (gap_us, session, last) in islice(traffic, turns):
+            clock.now_us += gap_us
+            turn(tier, number, session, last)
+
+    run(2 * TURNS * live)
     before = decisions(tier)
     began = time.perf_counter()
-    for number in range(number, number + count):
-        gap, session, last = next(stream)
-        clock.now_us += gap
-        turn(tier, number, session, last)
+    run(count)
     return time.perf_counter() - began, decisions(tier) - before, tier
 
 
@@ -121,7 +120,8 @@ def main() -> None:
     parser.add_argument("--shared", type=int, default=0, metavar="N", help="leading blocks that all sessions share")
     parser.add_argument("--fits", action="store_true", help="a tier that holds everything")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--policies", default=",".join(name for name in known_policies() if name != "none"), metavar="P,...")
+    storing = ",".join(name for name in known_policies() if name != "none")
+    parser.add_argument("--policies", default=storing, metavar="P,...")
     args = parser.parse_args()
     names = list(dict.fromkeys(["lru", *args.policies.split(",")]))
     runs: dict[str, list[tuple[float, int, Tier]]] = {name: [] for name in names}

@@ -175,7 +175,7 @@ def test_names_and_parameters():
         make_tier("lfu", 4, lambda: 0)
     with pytest.raises(GateError, match=r"policy gate has no parameter 'slack'. It has: slack_s, live_ttl_s, longest"):
         make_tier("gate", 4, lambda: 0, parameters={"slack": 1})
-    with pytest.raises(GateError, match="policy lru has no parameter 'slack_s'. It has: none"):
+    with pytest.raises(GateError, match=r"policy lru has no parameter 'slack_s'. It has: none"):
         make_tier("lru", 4, lambda: 0, parameters={"slack_s": 1})
     for value in (-1, "5", None, float("nan"), float("inf"), True):
         with pytest.raises(GateError, match="parameter slack_s of policy gate is a number from 0 to"):

@@ -8,9 +8,9 @@ starts a new life. Every untagged request is a session of its own, which nobody 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from kvcensus_gate.hints import Hints
 
@@ -18,6 +18,8 @@ __all__ = ["Key", "Request", "Session", "Sessions"]
 
 Key = Hashable
 """A block's identity: equal content, prefix included, means an equal key."""
+
+_Block = TypeVar("_Block")
 
 
 class Session:
@@ -77,6 +79,33 @@ class Request:
         self.seen: dict[Key, int] = {}
         self.end = 0
         self.whole = False
+
+    def show(self, keys: Sequence[Key], first: int | None, resident: Mapping[Key, _Block]) -> tuple[
+            list[_Block], list[Key]]:
+        """The request shows consecutive blocks of its context, from position `first` on.
+
+        Returns those that are resident and those that are not; each block once a request, or twice if it was missing
+        before and is not any more. By default the blocks follow what was shown so far, or begin where their first did.
+        """
+        seen = self.seen
+        found: list[_Block] = []
+        missing = []
+        position = self.end if first is None else first
+        if first is None and keys and keys[0] in seen:
+            position = max(seen[keys[0]], ~seen[keys[0]])
+        for key in keys:
+            known = seen.get(key)
+            if known is None or known < 0:
+                block = resident.get(key)
+                if block is not None:
+                    seen[key] = position
+                    found.append(block)
+                elif known is None:
+                    seen[key] = ~position
+                    missing.append(key)
+            position += 1
+        self.end = max(self.end, position)
+        return found, missing
 
 
 @dataclass

@@ -247,28 +247,9 @@ class Tier:
         self.sessions.collect(session)
 
     def _show(self, record: Request, keys: Sequence[Key], first: int | None) -> int:
-        """Tell the policy of the blocks that the request had not shown before.
-
-        Returns how many of all that it has shown are resident, or -1 if that is not known.
-        """
-        seen, blocks = record.seen, self._blocks
-        fresh = not seen
-        found, missing = [], []
-        position = record.end if first is None else first
-        if first is None and keys and keys[0] in seen:
-            position = max(seen[keys[0]], ~seen[keys[0]])
-        for key in keys:
-            known = seen.get(key)
-            if known is None or known < 0:
-                block = blocks.get(key)
-                if block is not None:
-                    seen[key] = position
-                    found.append(block)
-                elif known is None:
-                    seen[key] = ~position
-                    missing.append(key)
-            position += 1
-        record.end = max(record.end, position)
+        """Tell the policy of blocks; returns how many of all that were shown are resident, or -1 if not known."""
+        fresh = not record.seen
+        found, missing = record.show(keys, first, self._blocks)
         self.policy.access(record.session, found, missing)
         return len(found) if fresh else -1
 
@@ -301,8 +282,7 @@ class Tier:
         seen, serial, added = record.seen, self._serial, []
         for key in keys:
             serial += 1
-            # A block may have been found by this request, and evicted since.
-            seen[key] = position = max(seen[key], ~seen[key])
+            seen[key] = position = max(seen[key], ~seen[key])  # found earlier and evicted since, or missing
             block = self._blocks[key] = Block(key, position, serial)
             added.append(block)
         self._serial = serial
