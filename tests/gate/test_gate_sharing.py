@@ -38,6 +38,22 @@ def test_a_compaction_leaves_what_another_session_still_holds():
     assert server.evict(2) == "CA"
 
 
+def test_what_a_session_stores_is_its_own_even_if_another_has_taken_over_what_it_stored_before():
+    server = Server("gate", 6)
+    server.turn("z", "Z", gap_s=30)
+    server.turn("a", "ZQ", gap_s=1)      # owns Z with z, and Q alone
+    server.turn("z", "Z", last=True)     # now Z alone, too
+    reader = server.begin("b", gap_s=300)
+    server.tier.touch(reader, ["Q"])     # Q is b's, too
+    server.tier.finish(reader)
+    server.turn("d", "D", last=True)
+    server.clock.wait(60)
+    assert server.evict(1) == "D"        # a is overdue, and gives Q up to b
+    server.turn("a", "ZN", gap_s=300)
+    server.turn("b", "Q", last=True)
+    assert server.evict(3) == "QNZ"
+
+
 def test_untagged_requests_take_over_from_one_another():
     server = Server("gate", 4)
     for _ in range(1000):

@@ -77,7 +77,7 @@ class Ownership(Policy):
 
     def emptied(self) -> Collection[Session]:
         gone, self._emptied = self._emptied, []
-        return gone
+        return [session for session in gone if not session.running and not self.holds(session)]
 
     def forget(self, session: Session) -> None:
         self._changed_sessions.pop(session, None)
