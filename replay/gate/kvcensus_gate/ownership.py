@@ -7,6 +7,7 @@ class of what became of the last one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -114,18 +115,17 @@ class Ownership(Policy):
         self._size[group.level] += len(blocks)
 
     def hold(self, blocks: Sequence[Block]) -> None:
-        for block in blocks:
-            group = block.place
-            group.idle -= 1
-            self._idle[group.level] -= 1
+        for group, count in Counter([block.place for block in blocks]).items():
+            group.idle -= count
+            self._idle[group.level] -= count
 
     def release(self, blocks: Sequence[Block]) -> None:
         for block in blocks:
-            group: Group = block.place
-            group.idle += 1
-            self._idle[group.level] += 1
             if block.entry is None:
-                group.add(block)
+                block.place.add(block)
+        for group, count in Counter([block.place for block in blocks]).items():
+            group.idle += count
+            self._idle[group.level] += count
             self._changed_groups.setdefault(group, False)
 
     def remove(self, blocks: Sequence[Block]) -> None:
