@@ -203,6 +203,7 @@ class Ownership(Policy):
         for owner in group.owners:
             self._disown(owner, group)
         group.owners = {}
+        group.safest = None
         group.entries.clear()
         group.filing = 0
         del self._groups[group]
