@@ -104,7 +104,8 @@ class SparkEngine:
 
     def files(self, name: str) -> list[str]:
         folder = self._folders[name]
-        return sorted(f"{folder}/{entry.base_name}" for entry in _entries(folder) if entry.base_name.startswith("part-"))
+        names = (entry.base_name for entry in _entries(folder))
+        return sorted(f"{folder}/{name}" for name in names if name.startswith("part-"))
 
     def scatter(self, parts: Sequence[Part], work: Callable[[Part, Path], Result], file: Path) -> list[Result]:
         self.session.sparkContext.addFile(str(file))
