@@ -2,7 +2,8 @@
 
 The main thread of a session grows fast at first and saturates. A call carries it, scaled by the role of
 its model, or an extract of it: that is how the published trace can have a reduction in 91 % of its
-sessions while the median grows on. A main thread that reaches its limit is compacted, and grows again.
+sessions while the median grows on. Some calls carry a burst, such as a large tool result that is not kept.
+A main thread that reaches its limit is compacted, and grows again. Deeper sessions grow further.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ def draw_context(numbers: Numbers, first: int, offsets: Longs, kind: Small,
     """Tokens of each call, whether it carries an extract, and whether the thread was compacted before it."""
     u = numbers.of_calls(Component.CONTEXT, first, offsets)
     own = numbers.of_sessions(Component.CONTEXT_OF_SESSION, first, len(offsets) - 1)
-    start = np.array([context.first, context.spread, context.growth, context.calls, context.noise])
+    start = np.array([context.first, context.spread, context.growth, context.calls, context.noise, context.deeper])
     limit = np.array([context.limit, context.limit_spread, *context.compacted])
-    extract = np.array([context.extract, context.extract_spread])
+    parts = np.array([[context.extract, context.extract_spread], [context.burst, context.burst_spread]])
     return _grown(u, normal(u[:, 1]), normal(u[:, 3]), normal(own[:, 0]), normal(own[:, 1]), offsets, kind, start,
-                  limit, extract, np.array(context.side), np.array(context.scale), context.least, context.window)
+                  limit, parts, np.array(context.side), np.array(context.bursts), np.array(context.scale),
+                  context.least, context.window)
 
 
 @compiled
 def _grown(u: Floats, z: Floats, part: Floats, own: Floats, patience: Floats, offsets: Longs, kind: Small,
-           start: Floats, limit: Floats, extract: Floats, side: Floats, scale: Floats, least: int,
+           start: Floats, limit: Floats, parts: Floats, side: Floats, bursts: Floats, scale: Floats, least: int,
            window: int) -> tuple[Longs, Flags, Flags]:
     first, spread, growth, calls, noise = start[0], start[1], start[2], start[3], start[4]
     tokens = np.empty(len(kind), np.int64)
@@ -39,7 +41,7 @@ def _grown(u: Floats, z: Floats, part: Floats, own: Floats, patience: Floats, of
     compacted = np.zeros(len(kind), np.bool_)
     for place in range(len(offsets) - 1):
         base = first * np.exp(spread * own[place])
-        goal = base * (1.0 + growth)
+        goal = base * (1.0 + growth * np.float64(offsets[place + 1] - offsets[place]) ** start[5])
         most = min(limit[0] * np.exp(limit[1] * patience[place]), np.float64(window))
         main = base
         for row in range(offsets[place], offsets[place + 1]):
@@ -53,6 +55,8 @@ def _grown(u: Floats, z: Floats, part: Floats, own: Floats, patience: Floats, of
                 extracted[row] = u[row, 0] < side[role]
             carried = main * scale[role]
             if extracted[row]:
-                carried *= min(extract[0] * np.exp(extract[1] * part[row]), 1.0)
+                carried *= min(parts[0, 0] * np.exp(parts[0, 1] * part[row]), 1.0)
+            elif row > offsets[place] and u[row, 0] > 1.0 - bursts[role]:
+                carried *= max(parts[1, 0] * np.exp(parts[1, 1] * part[row]), 1.0)
             tokens[row] = min(max(np.int64(carried), least), window)
     return tokens, extracted, compacted

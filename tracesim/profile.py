@@ -141,6 +141,8 @@ class Context:
         The main thread approaches 1 + growth times its first size; each call closes 1 / calls of what is left.
     noise : float
         Sigma of the lognormal factor, of mean 1, on each such step.
+    deeper : float
+        Exponent of the session's depth in calls, as a factor on its growth.
     limit, limit_spread : float
         Where a session compacts its main thread: lognormal median and sigma, at most `window` tokens.
     compacted : tuple of float
@@ -149,6 +151,10 @@ class Context:
         By class: probability that a call carries an extract of the main thread only.
     extract, extract_spread : float
         Lognormal median and sigma of the extract's share.
+    bursts : tuple of float
+        By class: probability that a call carries more than the main thread, once.
+    burst, burst_spread : float
+        Lognormal median and sigma of the factor.
     scale : tuple of float
         By class: context relative to the main thread.
     least, window : int
@@ -160,12 +166,16 @@ class Context:
     growth: float
     calls: float
     noise: float
+    deeper: float
     limit: float
     limit_spread: float
     compacted: tuple[float, float]
     side: Row
     extract: float
     extract_spread: float
+    bursts: Row
+    burst: float
+    burst_spread: float
     scale: Row
     least: int
     window: int

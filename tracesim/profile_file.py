@@ -271,10 +271,12 @@ class _Reader:
         table.only(Context.__dataclass_fields__)
         return Context(
             first=table.number("first", 1), spread=table.number("spread", 0, 5), growth=table.number("growth", 0),
-            calls=table.number("calls", 1), noise=table.number("noise", 0, 5), limit=table.number("limit", 1),
+            calls=table.number("calls", 1), noise=table.number("noise", 0, 5),
+            deeper=table.number("deeper", -2, 2), limit=table.number("limit", 1),
             limit_spread=table.number("limit_spread", 0, 5), compacted=table.span("compacted", 0, 1),
             side=table.numbers("side", count, 0, 1), extract=table.number("extract", 0, 1, above=True),
-            extract_spread=table.number("extract_spread", 0, 5), scale=table.numbers("scale", count),
+            extract_spread=table.number("extract_spread", 0, 5), bursts=table.numbers("bursts", count, 0, 1),
+            burst=table.number("burst", 1), burst_spread=table.number("burst_spread", 0, 5), scale=table.numbers("scale", count),
             least=table.whole("least", 1, 10**9), window=table.whole("window", 1, 2**31 - 1))
 
     def _reuse(self, count: int) -> Reuse:
