@@ -3,7 +3,7 @@
 The main thread of a session grows fast at first and saturates. A call carries it, scaled by the role of
 its model, or an extract of it: that is how the published trace can have a reduction in 91 % of its
 sessions while the median grows on. Some calls carry a burst, such as a large tool result that is not kept.
-A main thread that reaches its limit is compacted, and grows again. Deeper sessions grow further.
+Now and then a main thread is compacted, and grows again. Deeper sessions grow further, up to a limit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def draw_context(numbers: Numbers, first: int, offsets: Longs, kind: Small,
     u = numbers.of_calls(Component.CONTEXT, first, offsets)
     own = numbers.of_sessions(Component.CONTEXT_OF_SESSION, first, len(offsets) - 1)
     start = np.array([context.first, context.spread, context.growth, context.calls, context.noise, context.deeper])
-    limit = np.array([context.limit, context.limit_spread, *context.compacted])
+    limit = np.array([context.limit, context.limit_spread, *context.compacted, context.compacts])
     parts = np.array([[context.extract, context.extract_spread], [context.burst, context.burst_spread]])
     return _grown(u, normal(u[:, 1]), normal(u[:, 3]), normal(own[:, 0]), normal(own[:, 1]), offsets, kind, start,
                   limit, parts, np.array(context.side), np.array(context.bursts), np.array(context.scale),
@@ -41,16 +41,18 @@ def _grown(u: Floats, z: Floats, part: Floats, own: Floats, patience: Floats, of
     compacted = np.zeros(len(kind), np.bool_)
     for place in range(len(offsets) - 1):
         base = first * np.exp(spread * own[place])
-        goal = base * (1.0 + growth * np.float64(offsets[place + 1] - offsets[place]) ** start[5])
+        depth = np.float64(offsets[place + 1] - offsets[place])
         most = min(limit[0] * np.exp(limit[1] * patience[place]), np.float64(window))
+        goal = min(base * (1.0 + growth * depth ** start[5]), most)
         main = base
         for row in range(offsets[place], offsets[place + 1]):
             role = kind[row]
             if row > offsets[place]:
                 if main < goal:
                     main += (goal - main) / calls * np.exp(noise * z[row] - 0.5 * noise * noise)
-                if main > most:
-                    main *= limit[2] + (limit[3] - limit[2]) * u[row, 2]
+                if u[row, 2] < limit[4]:
+                    # What a number is below its threshold is uniform again.
+                    main *= limit[2] + (limit[3] - limit[2]) * (u[row, 2] / limit[4])
                     compacted[row] = True
                 extracted[row] = u[row, 0] < side[role]
             carried = main * scale[role]

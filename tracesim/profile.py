@@ -144,9 +144,11 @@ class Context:
     deeper : float
         Exponent of the session's depth in calls, as a factor on its growth.
     limit, limit_spread : float
-        Where a session compacts its main thread: lognormal median and sigma, at most `window` tokens.
+        Where a session's main thread stops growing: lognormal median and sigma, at most `window` tokens.
+    compacts : float
+        Probability that the main thread is compacted before a call.
     compacted : tuple of float
-        Share of the context that a compaction leaves: smallest, largest.
+        Share of it that a compaction leaves: smallest, largest.
     side : tuple of float
         By class: probability that a call carries an extract of the main thread only.
     extract, extract_spread : float
@@ -169,6 +171,7 @@ class Context:
     deeper: float
     limit: float
     limit_spread: float
+    compacts: float
     compacted: tuple[float, float]
     side: Row
     extract: float
@@ -197,8 +200,8 @@ class Reuse:
         A Spine call after 1, 2, 3 and more calls to other classes.
     cross_deployment, cross_region : tuple of float
         The model was last called on another deployment, in another region.
-    side : tuple of float
-        A call that carries an extract, to the model of its predecessor.
+    extract : tuple of tuple
+        By class: as `same`, for a call that carries an extract of the thread.
     idle : tuple of (seconds, probability)
         State survives a gap of at least so many seconds with this probability, else as `lost`.
     lost : tuple of float
@@ -214,7 +217,7 @@ class Reuse:
     excursion: tuple[Row, ...]
     cross_deployment: Row
     cross_region: Row
-    side: Row
+    extract: tuple[Row, ...]
     idle: tuple[tuple[float, float], ...]
     lost: Row
     block: int

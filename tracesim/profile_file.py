@@ -273,8 +273,8 @@ class _Reader:
             first=table.number("first", 1), spread=table.number("spread", 0, 5), growth=table.number("growth", 0),
             calls=table.number("calls", 1), noise=table.number("noise", 0, 5),
             deeper=table.number("deeper", -2, 2), limit=table.number("limit", 1),
-            limit_spread=table.number("limit_spread", 0, 5), compacted=table.span("compacted", 0, 1),
-            side=table.numbers("side", count, 0, 1), extract=table.number("extract", 0, 1, above=True),
+            limit_spread=table.number("limit_spread", 0, 5), compacts=table.number("compacts", 0, 1),
+            compacted=table.span("compacted", 0, 1), side=table.numbers("side", count, 0, 1), extract=table.number("extract", 0, 1, above=True),
             extract_spread=table.number("extract_spread", 0, 5), bursts=table.numbers("bursts", count, 0, 1),
             burst=table.number("burst", 1), burst_spread=table.number("burst_spread", 0, 5), scale=table.numbers("scale", count),
             least=table.whole("least", 1, 10**9), window=table.whole("window", 1, 2**31 - 1))
@@ -282,9 +282,11 @@ class _Reader:
     def _reuse(self, count: int) -> Reuse:
         table = self._top.table("reuse")
         table.only(Reuse.__dataclass_fields__)
-        same, switch = table.table("same"), table.table("switch")
-        for each in (same, switch):
+        situations = {name: table.table(name) for name in ("same", "switch", "extract")}
+        for each in situations.values():
             each.only(CLASSES[:count])
+        by_class = {name: tuple(each.probabilities(kind, _BANDS) for kind in CLASSES[:count])
+                    for name, each in situations.items()}
         excursion = table.table("excursion")
         excursion.only(_EXCURSIONS)
         idle = table.points("idle")
@@ -292,12 +294,11 @@ class _Reader:
             raise table.wrong("idle", [list(pair) for pair in idle], "pairs [seconds, probability]")
         return Reuse(
             first=table.probabilities("first", _BANDS),
-            same=tuple(same.probabilities(name, _BANDS) for name in CLASSES[:count]),
-            switch=tuple(switch.probabilities(name, _BANDS) for name in CLASSES[:count]),
+            **by_class,
             excursion=tuple(excursion.probabilities(name, _BANDS) for name in _EXCURSIONS),
             cross_deployment=table.probabilities("cross_deployment", _BANDS),
             cross_region=table.probabilities("cross_region", _BANDS),
-            side=table.probabilities("side", _BANDS), idle=tuple(idle), lost=table.probabilities("lost", _BANDS),
+            idle=tuple(idle), lost=table.probabilities("lost", _BANDS),
             block=table.whole("block", 1, 10**6),
             effectiveness=table.number("effectiveness", 0, 1) if "effectiveness" in table.content else 1.0)
 

@@ -18,7 +18,7 @@ from tracesim.profile import BANDS, CLASSES, Reuse
 __all__ = ["draw_cached"]
 
 # Rows of the table of situations.
-_FIRST, _SAME, _SWITCH, _EXCURSION, _DEPLOYMENT, _REGION, _SIDE, _LOST = 0, 1, 5, 9, 12, 13, 14, 15
+_FIRST, _SAME, _SWITCH, _EXTRACT, _EXCURSION, _DEPLOYMENT, _REGION, _LOST = 0, 1, 5, 9, 13, 16, 17, 18
 
 
 def draw_cached(numbers: Numbers, first: int, offsets: Longs, kind: Small, model: Small, models: int, region: Small,
@@ -36,9 +36,8 @@ def draw_cached(numbers: Numbers, first: int, offsets: Longs, kind: Small, model
 def _table(reuse: Reuse) -> Floats:
     """Running sums of the bands' probabilities, a row a situation."""
     rest = [reuse.lost] * len(CLASSES)  # a profile may have fewer classes
-    same, switch = ([*rows, *rest][:len(CLASSES)] for rows in (reuse.same, reuse.switch))
-    rows = [reuse.first, *same, *switch, *reuse.excursion, reuse.cross_deployment, reuse.cross_region, reuse.side,
-            reuse.lost]
+    by_class = [row for rows in (reuse.same, reuse.switch, reuse.extract) for row in [*rows, *rest][:len(CLASSES)]]
+    rows = [reuse.first, *by_class, *reuse.excursion, reuse.cross_deployment, reuse.cross_region, reuse.lost]
     sums = np.cumsum(np.array(rows, np.float64), axis=1)
     sums[:, -1] = 1.0
     return sums
@@ -68,7 +67,7 @@ def _found(u: Floats, offsets: Longs, kind: Small, model: Small, models: int, se
             elif moved:
                 situation = _REGION if seats[at, 0] != seat[row, 0] else _DEPLOYMENT
             elif at == before:
-                situation = _SIDE if extracted[row] else _SAME + role
+                situation = (_EXTRACT if extracted[row] else _SAME) + role
             elif role == 0 and away > 0:
                 situation = _EXCURSION + min(away, 3) - 1
             else:
