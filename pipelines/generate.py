@@ -59,8 +59,8 @@ def _write(options: GenerateOptions, progress: Progress) -> None:
             writer.add(calls)
             progress.at(f"generating {done:,} of {timeline.units:,}")
         (folder / CLASSES).write_text(_rules(options.profile), encoding="utf-8")
-        (folder / ABOUT).write_text(json.dumps({**about, "calls_after_the_window": timeline.cut_calls}, indent=1) + "\n",
-                                    encoding="utf-8")
+        about["calls_after_the_window"] = str(timeline.cut_calls)
+        (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     tell(f"{writer.rows:,} calls; {timeline.cut_calls:,} more would start after the window and were left out.")
 
 

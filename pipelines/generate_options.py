@@ -83,7 +83,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                         help="the same profile, knobs and seed give the same trace (default 0)")
     parser.add_argument("--sessions", type=_whole(1, 10**10), metavar="N",
                         help="sessions that start in the window (default: as the profile)")
-    parser.add_argument("--rate", type=_number(1e-6, 1e6), metavar="R", help="sessions a second, in place of --sessions")
+    parser.add_argument("--rate", type=_number(1e-6, 1e6), metavar="R",
+                        help="sessions a second, in place of --sessions")
     parser.add_argument("--days", type=_number(1e-3, 3650), metavar="D", help="length of the window")
     parser.add_argument("--cache-effectiveness", type=_number(0, 1), default=1.0, metavar="E",
                         help="chance that a call finds what it would find in the cache (default 1)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pipelines.published import Order, Printed, Published
 
@@ -67,7 +68,7 @@ def _number(printed: Printed, value: float | None, size: float) -> Checked:
 def _order(order: Order, generated: Mapping[str, float]) -> Checked:
     names = [key.rsplit(".", 2)[-2] for key in order.keys]
     values = [generated.get(key) for key in order.keys]
-    held = all(a is not None and b is not None and a >= b for a, b in zip(values, values[1:], strict=False))
+    held = all(a is not None and b is not None and a >= b for a, b in pairwise(values))
     return Checked(order.tier, f"order of {', '.join(order.keys[:1])}", " >= ".join(names),
                    " >= ".join("none" if value is None else _shown(value) for value in values), "", "order",
                    _HELD if held else _FAILED, order.source)

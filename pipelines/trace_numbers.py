@@ -11,7 +11,7 @@ from metrics.core.classes import ClassRule
 from metrics.core.clock import Window
 from metrics.core.ingest import ingest
 from metrics.core.loading import stream
-from metrics.core.metric import measure
+from metrics.core.metric import Metric, measure
 from metrics.core.trace import Settings, Trace
 from metrics.engines.duckdb import DuckEngine
 from replay.residency.budgets import parse_budgets
@@ -31,8 +31,8 @@ Numbers = dict[str, float]
 Rows = list[dict[str, Any]]
 
 
-def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name: str, work: Path, *,
-                  threads: int = 1) -> Numbers:
+def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name: str | None, work: Path, *,
+                  metrics: Sequence[Metric] = METRICS, threads: int = 1) -> Numbers:
     """Every number of a trace by its key; one that has no value is left out.
 
     Parameters
@@ -40,10 +40,12 @@ def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name
     files : sequence of Path
         Parquet with the columns of the telemetry schema.
     rules : sequence of ClassRule
-    stream_name : str
-        What is replayed: `busiest-hour` or `window`.
+    stream_name : str or None
+        What is replayed: `busiest-hour` or `window`; None: nothing.
     work : Path
         A private folder for scratch.
+    metrics : sequence of Metric
+        What is measured.
 
     Returns
     -------
@@ -59,10 +61,11 @@ def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name
         ingested = ingest(engine, stream(engine, batches), rules)
         trace = Trace(engine, ingested, Window("all"), Settings(rules=tuple(rules)))
         trace.derive()
-        found = [measure(metric, trace) for metric in METRICS]
-        plan = Plan(stream_name, ("session", "session+deployment"), _POLICIES, parse_budgets(_BUDGETS), "last")
-        replayed = extract_stream(trace, stream_name, work / "stream.arrow")
-        found.append(study(plan, replayed, cells_here(plan, replayed, trace.settings.beta, threads)))
+        found = [measure(metric, trace) for metric in metrics]
+        if stream_name is not None:
+            plan = Plan(stream_name, ("session", "session+deployment"), _POLICIES, parse_budgets(_BUDGETS), "last")
+            replayed = extract_stream(trace, stream_name, work / "stream.arrow")
+            found.append(study(plan, replayed, cells_here(plan, replayed, trace.settings.beta, threads)))
     finally:
         engine.close()
     numbers: Numbers = {}

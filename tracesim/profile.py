@@ -261,10 +261,7 @@ class Profile:
     unsessioned_per_session: float
 
     def with_window(self, sessions: int | None, days: float | None, rate: float | None) -> Profile:
-        """The same fleet over another window; `rate` is sessions a second, in place of `sessions`.
-
-        A window of other length keeps the profile's arrival rate, unless one of both is given.
-        """
+        """The same fleet over another window, at its own arrival rate or `rate` sessions a second, or of `sessions`."""
         length = self.window.days if days is None else days
         if rate is None:
             rate = self.window.sessions / (self.window.days * 86_400)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from telemetry.errors import UsageError, quoted, shorten
+from telemetry.errors import UsageError, quoted
 from tracesim.profile import (
     BANDS,
     CLASSES,
@@ -29,12 +26,11 @@ from tracesim.profile import (
     Window,
 )
 from tracesim.toml_lines import Document, read_document
+from tracesim.toml_table import SUM_ERROR, Table
 
 __all__ = ["load_profile", "profiles"]
 
 _FOLDER = Path(__file__).parent / "profiles"
-_SUM_ERROR = 1e-3  # published probabilities are printed to three digits
-_MOST = 1e12
 _EXCURSIONS = ("1", "2", "3+")
 _BANDS = len(BANDS) - 1
 _MOST_LABELS = 127  # places and models are counted in a byte
@@ -61,121 +57,11 @@ def load_profile(name: str) -> Profile:
     return _Reader(read_document(path, known)).profile(path.stem)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """One table of a document; every value is asked for by its key."""
-
-    document: Document
-    path: str
-    content: Mapping[str, Any]
-
-    def key(self, name: str) -> str:
-        return f"{self.path}.{name}" if self.path else name
-
-    def only(self, known: Iterable[str]) -> None:
-        """Nothing else may stand in the table."""
-        known = tuple(known)
-        for name in self.content:
-            if name not in known:
-                close = difflib.get_close_matches(name, known, 1)
-                hint = f" Did you mean {close[0]}?" if close else ""
-                raise self.document.wrong(self.key(name), f"unknown key {shorten(self.key(name))}.{hint} "
-                                          f"Known: {', '.join(known)}.")
-
-    def value(self, name: str, expected: str) -> Any:
-        if name not in self.content:
-            raise self.document.wrong(self.path, f"{self.key(name)} is missing; expected {expected}.")
-        return self.content[name]
-
-    def wrong(self, name: str, value: object, expected: str) -> UsageError:
-        return self.document.wrong(self.key(name), f"{self.key(name)} = {quoted(value)}; expected {expected}.")
-
-    def number(self, name: str, low: float, high: float = _MOST, *, above: bool = False) -> float:
-        """A number from `low` (or above it) to `high`."""
-        expected = f"a number {'above' if above else 'from'} {low:g}{'' if high == _MOST else f' to {high:g}'}"
-        value = self.value(name, expected)
-        if not _is_number(value) or not low <= value <= high or (above and value == low):
-            raise self.wrong(name, value, expected)
-        return float(value)
-
-    def whole(self, name: str, low: int, high: int) -> int:
-        value = self.value(name, f"a whole number from {low} to {high}")
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise self.wrong(name, value, f"a whole number from {low} to {high}")
-        return value
-
-    def text(self, name: str) -> str:
-        value = self.value(name, "a text in quotes")
-        if not isinstance(value, str) or not value:
-            raise self.wrong(name, value, "a text in quotes")
-        return value
-
-    def numbers(self, name: str, count: int | None, low: float = 0.0, high: float = _MOST) -> tuple[float, ...]:
-        """A list of numbers from `low` to `high`."""
-        span = f"from {low:g}" + ("" if high == _MOST else f" to {high:g}")
-        expected = f"a list of {'' if count is None else f'{count} '}numbers {span}"
-        value = self.value(name, expected)
-        if (not isinstance(value, list) or not value or (count is not None and len(value) != count)
-                or not all(_is_number(each) and low <= each <= high for each in value)):
-            raise self.wrong(name, value, expected)
-        return tuple(map(float, value))
-
-    def weights(self, name: str, count: int) -> tuple[float, ...]:
-        """Weights of which some are above 0."""
-        value = self.numbers(name, count)
-        if not sum(value) > 0:
-            raise self.wrong(name, list(value), "weights of which one at least is above 0")
-        return value
-
-    def probabilities(self, name: str, count: int | None) -> tuple[float, ...]:
-        """Probabilities that sum to 1, made to do so to the last digit."""
-        value = self.numbers(name, count, 0, 1)
-        total = math.fsum(value)
-        if abs(total - 1) > _SUM_ERROR * len(value) / 2:
-            raise self.wrong(name, list(value), f"probabilities that sum to 1, not to {total:.6g}")
-        return tuple(p / total for p in value)
-
-    def span(self, name: str, low: float, high: float) -> tuple[float, float]:
-        """Two numbers, the second not below the first."""
-        first, second = self.numbers(name, 2, low, high)
-        if second < first:
-            raise self.wrong(name, [first, second], "two numbers, the smaller first")
-        return first, second
-
-    def points(self, name: str, most: float = _MOST) -> list[tuple[float, float]]:
-        """Pairs of numbers, the first of each ascending."""
-        expected = "a list of pairs of numbers from 0, the first of each above that of the pair before"
-        value = self.value(name, expected)
-        pairs = value if isinstance(value, list) else [None]
-        fine = all(isinstance(pair, list) and len(pair) == 2 and all(_is_number(each) and each >= 0 for each in pair)
-                   for pair in pairs)
-        if not fine or any(b[0] <= a[0] for a, b in zip(pairs, pairs[1:], strict=False)):
-            raise self.wrong(name, value, expected)
-        return [(float(a), float(b)) for a, b in pairs]
-
-    def table(self, name: str) -> _Table:
-        value = self.value(name, f"a [{self.key(name)}] table")
-        if not isinstance(value, dict):
-            raise self.wrong(name, value, f"a [{self.key(name)}] table")
-        return _Table(self.document, self.key(name), value)
-
-    def tables(self, name: str) -> list[_Table]:
-        """An array of tables, at least one."""
-        value = self.value(name, f"[[{self.key(name)}]] tables")
-        if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
-            raise self.wrong(name, value, f"[[{self.key(name)}]] tables")
-        return [_Table(self.document, f"{self.key(name)}.{place}", each) for place, each in enumerate(value, start=1)]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 class _Reader:
     """Makes a profile of a document."""
 
     def __init__(self, document: Document) -> None:
-        self._top = _Table(document, "", document.content)
+        self._top = Table(document, "", document.content)
 
     def profile(self, name: str) -> Profile:
         parts = ("window", "arrivals", "depth", "turns", "gaps", "classes", "models", "placement", "context", "reuse",
@@ -263,20 +149,23 @@ class _Reader:
             raise table.wrong("regions", regions, "a list of different names")
         shares = table.probabilities("shares", len(regions))
         chance = {name: table.number(name, 0, 1) for name in moves}
-        return Placement(tuple(regions), shares, table.whole("deployments", 1, _MOST_LABELS), table.number("home", 0, 1),
-                         **chance, spread=table.number("spread", 0, 10))
+        return Placement(tuple(regions), shares, table.whole("deployments", 1, _MOST_LABELS),
+                         table.number("home", 0, 1), **chance, spread=table.number("spread", 0, 10))
 
     def _context(self, count: int) -> Context:
         table = self._top.table("context")
         table.only(Context.__dataclass_fields__)
         return Context(
-            first=table.number("first", 1), spread=table.number("spread", 0, 5), growth=table.number("growth", 0),
-            calls=table.number("calls", 1), noise=table.number("noise", 0, 5),
-            deeper=table.number("deeper", -2, 2), limit=table.number("limit", 1),
-            limit_spread=table.number("limit_spread", 0, 5), compacts=table.number("compacts", 0, 1),
-            compacted=table.span("compacted", 0, 1), side=table.numbers("side", count, 0, 1), extract=table.number("extract", 0, 1, above=True),
-            extract_spread=table.number("extract_spread", 0, 5), bursts=table.numbers("bursts", count, 0, 1),
-            burst=table.number("burst", 1), burst_spread=table.number("burst_spread", 0, 5), scale=table.numbers("scale", count),
+            first=table.number("first", 1), spread=table.number("spread", 0, 5),
+            growth=table.number("growth", 0), calls=table.number("calls", 1), noise=table.number("noise", 0, 5),
+            deeper=table.number("deeper", -2, 2),
+            limit=table.number("limit", 1), limit_spread=table.number("limit_spread", 0, 5),
+            compacts=table.number("compacts", 0, 1), compacted=table.span("compacted", 0, 1),
+            side=table.numbers("side", count, 0, 1),
+            extract=table.number("extract", 0, 1, above=True), extract_spread=table.number("extract_spread", 0, 5),
+            bursts=table.numbers("bursts", count, 0, 1),
+            burst=table.number("burst", 1), burst_spread=table.number("burst_spread", 0, 5),
+            scale=table.numbers("scale", count),
             least=table.whole("least", 1, 10**9), window=table.whole("window", 1, 2**31 - 1))
 
     def _reuse(self, count: int) -> Reuse:
@@ -309,18 +198,18 @@ class _Reader:
                          table.number("speed_spread", 0, 5))
 
 
-def _mixture(table: _Table, name: str) -> tuple[Part, ...]:
+def _mixture(table: Table, name: str) -> tuple[Part, ...]:
     parts = table.tables(name)
     for part in parts:
         part.only(("weight", "median", "sigma"))
     weights = [part.number("weight", 0, 1) for part in parts]
-    if abs(math.fsum(weights) - 1) > _SUM_ERROR:
+    if abs(math.fsum(weights) - 1) > SUM_ERROR:
         raise table.wrong(name, weights, f"weights that sum to 1, not to {math.fsum(weights):.6g}")
     return tuple(Part(weight / math.fsum(weights), part.number("median", 0, above=True), part.number("sigma", 0, 10))
                  for weight, part in zip(weights, parts, strict=True))
 
 
-def _window(table: _Table) -> Window:
+def _window(table: Table) -> Window:
     start = table.value("start", "a time with an offset")
     if not isinstance(start, datetime) or start.tzinfo is None:
         raise table.wrong("start", start, "a time with an offset, such as 2026-06-15T00:00:00Z")

@@ -85,9 +85,9 @@ class TraceWriter:
 
     def __init__(self, path: Path, profile: Profile, about: Mapping[str, str]) -> None:
         self._profile = profile
-        self._file = pq.ParquetWriter(path, SCHEMA.with_metadata(dict(about)), compression="zstd",
-                                      compression_level=1, use_dictionary=["session_id", "model", "region", "deployment",
-                                                                           "turn_id"])
+        self._file = pq.ParquetWriter(
+            path, SCHEMA.with_metadata(dict(about)), compression="zstd", compression_level=1,
+            use_dictionary=["session_id", "model", "region", "deployment", "turn_id"])
         self._waiting: list[Calls] = []
         self.rows = 0
 
