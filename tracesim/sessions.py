@@ -24,6 +24,7 @@ from tracesim.turns import draw_turns
 __all__ = ["Calls", "Fleet"]
 
 _MILLION = 10**6
+_TYPES = (*(np.int64,) * 2, *(np.int32,) * 4, np.int64, np.int32, np.bool_, *(np.int8,) * 3)  # of the columns of Calls
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,14 @@ class Calls:
         return Calls(*(getattr(self, field.name)[rows] for field in fields(Calls)))
 
     @staticmethod
+    def none() -> Calls:
+        """No calls."""
+        return Calls(*(np.zeros(0, kind) for kind in _TYPES))
+
+    @staticmethod
     def joined(parts: Iterable[Calls]) -> Calls:
         """Calls one after another."""
-        parts = list(parts)
+        parts = list(parts) or [Calls.none()]
         return Calls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Calls)))
 
     def in_order(self) -> Calls:

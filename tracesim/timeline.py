@@ -50,19 +50,27 @@ class Timeline:
 
     def pieces(self) -> Iterator[tuple[int, Calls]]:
         """Units drawn so far, and the next calls in order of time."""
-        carried: list[Calls] = []
+        carried, drawn = Calls.none(), [Calls.none()]
         done = 0
         for calls in self._blocks():
             done = min(done + self._block, self.units)
-            inside = calls.t_us < self._end_us
-            if not inside.all():
-                self.cut_calls += len(calls) - int(inside.sum())
-                calls = calls.take(inside)
-            known = Calls.joined([*carried, calls]).in_order()
+            drawn.append(self._inside(calls))
+            # What is carried is sorted again each time: seldom enough that it costs no more than the drawing.
+            if done < self.units and sum(map(len, drawn)) < len(carried):
+                continue
+            known = Calls.joined([carried, *drawn]).in_order()
             horizon = self._fleet.start_us(done) if done < self.units else self._end_us
             whole = int(known.t_us.searchsorted(horizon))
-            carried = [known.take(slice(whole, None))]
+            carried, drawn = known.take(slice(whole, None)), [Calls.none()]
             yield done, known.take(slice(0, whole))
+
+    def _inside(self, calls: Calls) -> Calls:
+        """The calls of the window; the others are counted."""
+        inside = calls.t_us < self._end_us
+        if inside.all():
+            return calls
+        self.cut_calls += len(calls) - int(inside.sum())
+        return calls.take(inside)
 
     def _blocks(self) -> Iterator[Calls]:
         """Blocks of units in their order, the next ones drawn meanwhile."""

@@ -109,11 +109,7 @@ class TraceWriter:
 
     def _write(self, least: int) -> None:
         """Write row groups as long as there are so many calls."""
-        calls = Calls.joined(self._waiting) if self._waiting else None
-        self._waiting = []
-        if calls is None:
-            return
-        at = 0
+        calls, at = Calls.joined(self._waiting), 0
         while len(calls) - at >= least:
             group = calls.take(slice(at, at + ROW_GROUP))
             self._file.write_table(table_of(group, self._profile), row_group_size=ROW_GROUP)

@@ -68,12 +68,12 @@ def test_calls_after_the_window_are_cut_and_counted() -> None:
     assert timeline.cut_calls > 0
 
 
-def test_a_piece_comes_out_as_soon_as_it_can() -> None:
-    # After each block only the future calls of sessions that have started are held back.
-    timeline = Timeline(FLEET, 1, block=20)
-    given_out = [len(calls) for _, calls in timeline.pieces()]
-    assert len(given_out) == 20
-    assert min(given_out[1:]) > 0
+def test_pieces_do_not_grow_with_the_trace() -> None:
+    # At one rate, a window of ten times the length comes in more pieces, not in larger ones.
+    sizes = [[len(calls) for _, calls in Timeline(FLEET.with_window(None, days, None), 1, block=20).pieces()]
+             for days in (2.0, 20.0)]
+    assert len(sizes[1]) > 5 * len(sizes[0])
+    assert max(sizes[1]) < 2 * max(sizes[0])
 
 
 def test_equal_times_are_ordered_by_session_and_index() -> None:
