@@ -53,6 +53,12 @@ class Starts:
         offsets = np.interp(share, self._share, self._edges)
         return self._start_us + np.asarray(offsets, np.int64)
 
+    def load(self, starts_us: Longs) -> Floats:
+        """Arrival rate at these times, relative to its mean over the window."""
+        hour = np.searchsorted(self._edges, starts_us - self._start_us, side="right") - 1
+        rate = np.diff(self._share) / np.diff(self._edges) * self._edges[-1]
+        return np.asarray(rate[np.minimum(hour, len(rate) - 1)])
+
 
 def cumulated_rate(window: Window, arrivals: Arrivals) -> tuple[Floats, Floats]:
     """Hour edges of a window in microseconds from its start, and the share of its sessions before each."""

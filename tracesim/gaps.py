@@ -46,7 +46,7 @@ def _within(u: Floats, z: Floats, weights: Floats, medians: Floats, sigmas: Floa
         while u[row] > weights[part]:
             part += 1
         seconds = medians[part] * np.exp(sigmas[part] * z[row])
-        out[row] = max(np.int64(min(seconds, 1e9) * 1e6), LEAST_US)
+        out[row] = max(int(min(seconds, 1e9) * 1e6), LEAST_US)
     return out
 
 
@@ -65,5 +65,5 @@ def _before(u: Floats, offsets: Longs, opens: Flags, loop_us: Longs, share: Floa
                 after += 1
             part = (p - share[after - 1]) / (share[after] - share[after - 1])
             seconds = np.exp(log_s[after - 1] + part * (log_s[after] - log_s[after - 1]))
-            out[row] = max(np.int64(seconds * 1e6), LEAST_US)
+            out[row] = max(int(seconds * 1e6), LEAST_US)
     return out

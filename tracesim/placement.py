@@ -46,7 +46,7 @@ def _placed(u: Floats, home: Floats, z: Floats, offsets: Longs, model: Small, mo
         factor = np.exp(spread * z[place])
         before = -1
         for row in range(offsets[place], offsets[place + 1]):
-            at = np.int64(model[row])
+            at = int(model[row])
             # A move goes to any other place, each with the same chance.
             far = np.int64(u[row, 1] * (regions - 1))
             near = np.int64(u[row, 2] * (deployments - 1))

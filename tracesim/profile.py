@@ -55,10 +55,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Depth:
-    """Calls of a session: a mixture of lognormals, rounded; at least 1, at most `most`."""
+    """Calls of a session: a mixture of lognormals, rounded; at least 1, at most `most`.
+
+    `deepens` is the exponent of the arrival rate at the session's start, relative to its mean, as a factor on
+    the medians: 0 = as deep at all hours.
+    """
 
     parts: tuple[Part, ...]
     most: int
+    deepens: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -232,6 +237,8 @@ class Durations:
     ----------
     busy : tuple of float
         Smallest and largest share, uniform between; above 1, calls overlap.
+    most_s : float
+        Longest engine time of a call.
     tokens_per_s : float
         Median speed of output.
     speed_spread : float
@@ -239,6 +246,7 @@ class Durations:
     """
 
     busy: tuple[float, float]
+    most_s: float
     tokens_per_s: float
     speed_spread: float
 

@@ -85,8 +85,9 @@ class _Reader:
 
     def _depth(self) -> Depth:
         table = self._top.table("depth")
-        table.only(("parts", "most"))
-        return Depth(_mixture(table, "parts"), table.whole("most", 1, 10**6))
+        table.only(("parts", "most", "deepens"))
+        return Depth(_mixture(table, "parts"), table.whole("most", 1, 10**6),
+                     table.number("deepens", -3, 3) if "deepens" in table.content else 0.0)
 
     def _turns(self) -> Turns | None:
         if "turns" not in self._top.content:
@@ -194,8 +195,8 @@ class _Reader:
     def _durations(self) -> Durations:
         table = self._top.table("durations")
         table.only(Durations.__dataclass_fields__)
-        return Durations(table.span("busy", 0, 100), table.number("tokens_per_s", 0, above=True),
-                         table.number("speed_spread", 0, 5))
+        return Durations(table.span("busy", 0, 100), table.number("most_s", 0, 10**6, above=True),
+                         table.number("tokens_per_s", 0, above=True), table.number("speed_spread", 0, 5))
 
 
 def _mixture(table: Table, name: str) -> tuple[Part, ...]:

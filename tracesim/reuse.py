@@ -53,10 +53,10 @@ def _found(u: Floats, offsets: Longs, kind: Small, model: Small, models: int, se
     called_us = np.empty(models, np.int64)
     for place in range(len(offsets) - 1):
         sent[:] = -1
-        clock = np.int64(0)
+        clock = 0
         before, away = -1, -1  # calls since the last Spine call; -1 before the first
         for row in range(offsets[place], offsets[place + 1]):
-            at, role = np.int64(model[row]), kind[row]
+            at, role = int(model[row]), kind[row]
             clock += gap_us[row]
             seen = sent[at] >= 0
             moved = seen and (seats[at, 0] != seat[row, 0] or seats[at, 1] != seat[row, 1])
@@ -83,11 +83,11 @@ def _found(u: Floats, offsets: Longs, kind: Small, model: Small, models: int, se
             part = (u[row, 1] - below) / (table[situation, band] - below)
             # Most cold calls find next to nothing: the lowest band is skewed towards 0.
             part = part * part if band == 0 else part
-            found = np.int64(tokens[row] * (bands[band] + (bands[band + 1] - bands[band]) * part))
+            found = int(tokens[row] * (bands[band] + (bands[band + 1] - bands[band]) * part))
             if u[row, 2] >= effectiveness:
                 found = 0
             if seen:
-                found = min(found, sent[at])
+                found = min(found, int(sent[at]))
             cached[row] = min(found, tokens[row]) // block * block
             seats[at, 0], seats[at, 1] = seat[row, 0], seat[row, 1]
             sent[at] = max(sent[at], tokens[row])

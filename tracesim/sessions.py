@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,8 @@ class Calls:
     @staticmethod
     def none() -> Calls:
         """No calls."""
-        return Calls(*(np.zeros(0, kind) for kind in _TYPES))
+        columns: list[Any] = [np.zeros(0, kind) for kind in _TYPES]
+        return Calls(*columns)
 
     @staticmethod
     def joined(parts: Iterable[Calls]) -> Calls:
@@ -110,7 +112,8 @@ class Fleet:
         """All calls of units first to first + count - 1, unit by unit."""
         profile, numbers = self._profile, self._numbers
         session = self._sessions(first, count)
-        depth = np.where(session < 0, 1, draw_depths(numbers, first, count, profile.depth))
+        starts = self._starts.of(first, count)
+        depth = np.where(session < 0, 1, draw_depths(numbers, first, self._starts.load(starts), profile.depth))
         offsets = np.concatenate(([0], np.cumsum(depth)))
         if profile.turns is None:
             # Gaps are drawn as within a turn.
@@ -125,9 +128,9 @@ class Fleet:
         cached = draw_cached(numbers, first, offsets, kind, model, models, region, deployment, gap_us, context,
                              extracted, compacted, profile.reuse)
         duration_us, output = draw_durations(numbers, first, offsets, loop_us, profile.durations)
-        t_us, index = _clock(self._starts.of(first, count), offsets, gap_us)
-        return Calls(t_us, np.repeat(session, depth), index, *(column.astype(np.int32) for column in (
-            context, cached, output)), duration_us, turn, opens, model, region, deployment)
+        t_us, index = _clock(starts, offsets, gap_us)
+        return Calls(t_us, np.repeat(session, depth), index, context.astype(np.int32), cached.astype(np.int32),
+                     output.astype(np.int32), duration_us, turn, opens, model, region, deployment)
 
     def _sessions(self, first: int, count: int) -> Longs:
         """Numbers of the sessions among units; negative for a call without one."""

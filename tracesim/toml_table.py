@@ -104,7 +104,7 @@ class Table:
         """Pairs of numbers, the first of each ascending."""
         expected = "a list of pairs of numbers from 0, the first of each above that of the pair before"
         value = self.value(name, expected)
-        pairs = value if isinstance(value, list) else [None]
+        pairs: list[Any] = value if isinstance(value, list) else [None]
         fine = all(isinstance(pair, list) and len(pair) == 2 and all(_is_number(each) and each >= 0 for each in pair)
                    for pair in pairs)
         if not fine or any(b[0] <= a[0] for a, b in pairwise(pairs)):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from tracesim.compiled import Flags, Longs
 from tracesim.profile import Profile
 from tracesim.sessions import Calls
 
@@ -57,11 +60,11 @@ def table_of(calls: Calls, profile: Profile) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def _labels(places: np.ndarray, names: Iterable[str]) -> pa.DictionaryArray:
+def _labels(places: NDArray[Any], names: Iterable[str]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), pa.array(list(names), pa.string()))
 
 
-def _session_ids(session: np.ndarray, anonymous: np.ndarray) -> pa.DictionaryArray:
+def _session_ids(session: Longs, anonymous: Flags) -> pa.DictionaryArray:
     """Numbers as text of nine digits or more, so that they sort alike."""
     known, places = np.unique(session, return_inverse=True)
     text = pa.array([f"s{number:09d}" if number >= 0 else "" for number in known.tolist()], pa.string())

@@ -43,7 +43,7 @@ FLEET = Profile(
                     window=10**6),
     reuse=Reuse(first=COLD, same=(WARM, WARM), switch=(PART, PART), extract=(MOST, MOST), excursion=(PART, PART, COLD),
                 cross_deployment=COLD, cross_region=COLD, idle=(), lost=COLD, block=1, effectiveness=1.0),
-    durations=Durations((0.5, 0.9), 80.0, 0.0),
+    durations=Durations((0.5, 0.9), 1e6, 80.0, 0.0),
     unsessioned_per_session=0.0,
 )
 

@@ -58,7 +58,7 @@ def test_a_window_that_begins_and_ends_within_an_hour() -> None:
 @settings(max_examples=10, deadline=None)
 @given(SEEDS)
 def test_depths_have_the_quantiles_of_their_mixture(seed: int) -> None:
-    depth = draw_depths(Numbers(seed), 5, MANY, Depth((Part(0.3, 2.0, 0.0), Part(0.7, 40.0, 1.0)), 300))
+    depth = draw_depths(Numbers(seed), 5, np.ones(MANY), Depth((Part(0.3, 2.0, 0.0), Part(0.7, 40.0, 1.0)), 300))
     assert share(depth == 2) == pytest.approx(0.3, abs=0.02)  # 0.3 + 0.7 * P(1.5 < X < 2.5), which is 0.001
     assert share(depth <= 40) == pytest.approx(0.65 + 0.0025, abs=0.02)
     assert depth.min() >= 1
@@ -66,7 +66,20 @@ def test_depths_have_the_quantiles_of_their_mixture(seed: int) -> None:
 
 
 def test_a_depth_is_at_least_one() -> None:
-    assert set(draw_depths(Numbers(1), 0, 50, Depth((Part(1.0, 0.01, 0.5),), 10)).tolist()) == {1}
+    assert set(draw_depths(Numbers(1), 0, np.ones(50), Depth((Part(1.0, 0.01, 0.5),), 10)).tolist()) == {1}
+
+
+def test_sessions_are_deeper_when_the_fleet_is_busy() -> None:
+    depth = Depth((Part(1.0, 10.0, 0.0),), 1000, deepens=0.5)
+    assert draw_depths(Numbers(1), 0, np.array([1.0, 4.0, 0.25]), depth).tolist() == [10, 20, 5]
+
+
+def test_the_load_is_the_rate_relative_to_its_mean() -> None:
+    # Three quarters of the arrivals come in the first of two hours: 1.5 times the mean rate.
+    arrivals = Arrivals((3.0, 1.0, *(0.0,) * 22), (1.0,) * 7)
+    starts = Starts(Numbers(1), Window(START_US, 2.0 / 24, 10), arrivals, 10)
+    at = np.array([0, HOUR_US - 1, HOUR_US, 2 * HOUR_US - 1]) + START_US
+    assert starts.load(at).tolist() == pytest.approx([1.5, 1.5, 0.5, 0.5])
 
 
 @settings(max_examples=10, deadline=None)
@@ -108,10 +121,12 @@ def test_gaps_have_the_quantiles_of_their_two_laws(seed: int) -> None:
 def test_engine_time_is_a_share_of_the_gap_in_the_turn(seed: int) -> None:
     opens, _ = draw_turns(Numbers(seed), 0, LONG, Turns(0.1))
     _, loop_us = draw_gaps(Numbers(seed), 0, LONG, opens, FLEET.gaps)
-    duration_us, output = draw_durations(Numbers(seed), 0, LONG, loop_us, Durations((0.4, 0.8), 50.0, 0.3))
+    duration_us, output = draw_durations(Numbers(seed), 0, LONG, loop_us, Durations((0.4, 0.8), 1e6, 50.0, 0.3))
     busy = duration_us / loop_us
     assert 0.399 <= busy.min() <= busy.max() <= 0.8
     assert busy.mean() == pytest.approx(0.6, abs=0.01)
+    capped, _ = draw_durations(Numbers(seed), 0, LONG, loop_us, Durations((0.4, 0.8), 5.0, 50.0, 0.3))
+    assert (capped == np.minimum(duration_us, 5_000_000)).all()
     speed = (output / (duration_us / 1e6))[output > 50]
     assert np.median(speed) == pytest.approx(50, rel=0.05)
 

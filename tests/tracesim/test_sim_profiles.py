@@ -110,6 +110,7 @@ mid = [0, 1, 0, 0]
 
 [durations]
 busy = [0.5, 0.9]
+most_s = 100
 tokens_per_s = 80
 speed_spread = 0.3
 """
