@@ -60,5 +60,5 @@ def _grown(u: Floats, z: Floats, part: Floats, own: Floats, patience: Floats, of
                 carried *= min(parts[0, 0] * np.exp(parts[0, 1] * part[row]), 1.0)
             elif row > offsets[place] and u[row, 0] > 1.0 - bursts[role]:
                 carried *= max(parts[1, 0] * np.exp(parts[1, 1] * part[row]), 1.0)
-            tokens[row] = min(max(int(carried), least), window)
+            tokens[row] = max(int(min(carried, np.float64(window))), least)
     return tokens, extracted, compacted

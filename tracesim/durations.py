@@ -15,6 +15,8 @@ from tracesim.profile import Durations
 
 __all__ = ["draw_durations"]
 
+_MOST_TOKENS = 2.0**31 - 1
+
 
 def draw_durations(numbers: Numbers, first: int, offsets: Longs, loop_us: Longs,
                    durations: Durations) -> tuple[Longs, Longs]:
@@ -32,5 +34,5 @@ def _worked(u: Floats, z: Floats, loop_us: Longs, low: float, high: float, most_
     for row in range(len(loop_us)):
         lasted[row] = int(min(loop_us[row] * (low + (high - low) * u[row, 0]), most_us))
         tokens = lasted[row] * 1e-6 * speed * np.exp(spread * z[row])
-        output[row] = max(int(tokens), 1)
+        output[row] = max(int(min(tokens, _MOST_TOKENS)), 1)
     return lasted, output

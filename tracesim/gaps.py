@@ -16,6 +16,7 @@ __all__ = ["LEAST_US", "draw_gaps"]
 
 #: No two calls of a session start closer together: a millisecond.
 LEAST_US = 1_000
+_MOST_S = 1e9  # beyond any window, and far from what 64 bits of microseconds hold
 
 
 def draw_gaps(numbers: Numbers, first: int, offsets: Longs, opens: Flags, gaps: Gaps) -> tuple[Longs, Longs]:
@@ -46,7 +47,7 @@ def _within(u: Floats, z: Floats, weights: Floats, medians: Floats, sigmas: Floa
         while u[row] > weights[part]:
             part += 1
         seconds = medians[part] * np.exp(sigmas[part] * z[row])
-        out[row] = max(int(min(seconds, 1e9) * 1e6), LEAST_US)
+        out[row] = max(int(min(seconds, _MOST_S) * 1e6), LEAST_US)
     return out
 
 
@@ -65,5 +66,5 @@ def _before(u: Floats, offsets: Longs, opens: Flags, loop_us: Longs, share: Floa
                 after += 1
             part = (p - share[after - 1]) / (share[after] - share[after - 1])
             seconds = np.exp(log_s[after - 1] + part * (log_s[after] - log_s[after - 1]))
-            out[row] = max(int(seconds * 1e6), LEAST_US)
+            out[row] = max(int(min(seconds, _MOST_S) * 1e6), LEAST_US)
     return out

@@ -156,6 +156,9 @@ class _Reader:
     def _context(self, count: int) -> Context:
         table = self._top.table("context")
         table.only(Context.__dataclass_fields__)
+        least, window = table.whole("least", 1, 10**9), table.whole("window", 1, 2**31 - 1)
+        if least > window:
+            raise table.wrong("least", least, f"at most window, {window}")
         return Context(
             first=table.number("first", 1), spread=table.number("spread", 0, 5),
             growth=table.number("growth", 0), calls=table.number("calls", 1), noise=table.number("noise", 0, 5),
@@ -167,7 +170,7 @@ class _Reader:
             bursts=table.numbers("bursts", count, 0, 1),
             burst=table.number("burst", 1), burst_spread=table.number("burst_spread", 0, 5),
             scale=table.numbers("scale", count),
-            least=table.whole("least", 1, 10**9), window=table.whole("window", 1, 2**31 - 1))
+            least=least, window=window)
 
     def _reuse(self, count: int) -> Reuse:
         table = self._top.table("reuse")

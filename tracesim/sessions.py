@@ -25,6 +25,7 @@ from tracesim.turns import draw_turns
 __all__ = ["Calls", "Fleet"]
 
 _MILLION = 10**6
+_FAR_US = 9 * 10**18  # calls there are beyond every window; the next gap still fits 64 bits
 _TYPES = (*(np.int64,) * 2, *(np.int32,) * 4, np.int64, np.int32, np.bool_, *(np.int8,) * 3)  # of the columns of Calls
 
 
@@ -147,7 +148,7 @@ def _clock(starts: Longs, offsets: Longs, gap_us: Longs) -> tuple[Longs, Ints]:
     for place in range(len(starts)):
         now = starts[place]
         for row in range(offsets[place], offsets[place + 1]):
-            now += gap_us[row]
+            now = min(now + gap_us[row], _FAR_US)
             t_us[row] = now
             index[row] = row - offsets[place]
     return t_us, index

@@ -12,6 +12,7 @@ import pytest
 import tracesim.writer
 from pipelines.cli import main
 from pipelines.config import load_config
+from pipelines.trace_numbers import trace_numbers
 
 SMALL = ["generate", "--profile", "research", "--sessions", "200", "--seed", "7", "--threads", "1"]
 
@@ -35,6 +36,19 @@ def test_a_trace_and_what_belongs_to_it(tmp_path: Path, capsys: pytest.CaptureFi
     about = json.loads((tmp_path / "trace" / "trace.json").read_text(encoding="utf-8"))
     assert about["command"] == "kvcensus generate --profile research --seed 7 --sessions 200 --out OUT"
     assert not list(tmp_path.glob(".*"))
+
+
+def test_the_check_measures_what_characterize_measures(cli: Any, tmp_path: Path) -> None:
+    assert generate(tmp_path / "trace") == 0
+    classes = tmp_path / "trace" / "classes.toml"
+    ran = cli.ok(tmp_path / "trace", "--config", classes, quick=False)
+    calls = tmp_path / "trace" / "calls.parquet"
+    numbers = trace_numbers([calls], load_config(classes).rules, "busiest-hour", tmp_path)
+    published = {key: number["value"] for key, number in ran.json().items()}
+    same = numbers.keys() & published.keys()
+    assert {key: numbers[key] for key in same} == {key: published[key] for key in same}
+    assert {"reuse.aggregate", "excursion.reuse_3plus", "replay.busiest-hour.session.mrr.b10"} <= same
+    assert numbers["idle_cap.1h.ceiling_ratio"] == pytest.approx(1 / published["idle_cap.1h.reduction"])
 
 
 def test_threads_change_no_byte(tmp_path: Path) -> None:

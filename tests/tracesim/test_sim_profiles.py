@@ -163,6 +163,8 @@ WRONG = {
     "regions twice": ('["north", "south"]', '["north", "north"]', "placement.regions"),
     "a span upside down": ("busy = [0.5, 0.9]", "busy = [0.9, 0.5]", "durations.busy"),
     "survival above one": ("[60, 0.9]", "[60, 1.9]", "reuse.idle"),
+    "least above window": ("least = 100", "least = 300000",
+                           "line 73: context.least = '300000'; expected at most window"),
     "no TOML": ("days = 2", "days = = 2", "at line 3"),
     "a list for a table": ("[reuse.same]\nspine = [0, 0, 0, 1]\nmid = [0, 0, 0, 1]\n", "", "reuse.same is missing"),
 }

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sim_profiles import FLEET, START_US, having
 
 import tracesim.writer
-from tracesim.profile import Profile
+from tracesim.profile import Part, Profile
 from tracesim.sessions import Calls
 from tracesim.timeline import Timeline
 from tracesim.writer import TraceWriter
@@ -34,6 +34,19 @@ def equal(a: Calls, b: Calls) -> bool:
 @given(seed=st.integers(0, 2**64 - 1), block=st.integers(1, 500), threads=st.integers(1, 4))
 def test_blocks_and_threads_change_nothing(seed: int, block: int, threads: int) -> None:
     assert equal(made(seed=seed), made(seed=seed, block=block, threads=threads))
+
+
+def test_numbers_too_large_for_their_columns_are_held_back() -> None:
+    # Gaps of 30 years and speeds of 10^11 tokens a second: nothing overflows, all but the first calls are cut.
+    wild = having(gaps={"inter": ((0.0, 1e11), (1.0, 1e12)), "intra": (Part(1.0, 1e11, 1.0),)},
+                  durations={"tokens_per_s": 1e11}, context={"spread": 5.0, "scale": (1e12, 1e12)})
+    timeline = Timeline(wild, 1)
+    calls = Calls.joined(calls for _, calls in timeline.pieces())
+    assert len(calls) == 400
+    assert (calls.index == 0).all()
+    assert set(calls.output.tolist()) == {2**31 - 1}
+    assert calls.context.max() == 10**6
+    assert timeline.cut_calls > 3_000
 
 
 def test_another_seed_is_another_trace() -> None:
