@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pipelines.published import Order, Printed, Published, Tolerance, load_published, published_profiles
@@ -67,6 +69,20 @@ def test_the_table_and_its_notes() -> None:
         "1", "`reuse.aggregate`", "0.8", "0.79", "-1.00 points", "2 points", "ok", "here"]
     assert len({len(line) for line in table}) == 1
     assert residual_notes(lines) == ["`depth.p50`: for a reason"]
+
+
+@pytest.mark.parametrize("name", published_profiles())
+def test_the_committed_tables_are_of_the_numbers_that_are_checked(name: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tracesim-check.md").read_text(encoding="utf-8")
+    [section] = [part for part in page.split("\n## ") if part.startswith(f"{name}\n")]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines()
+            if line.startswith(("| 1", "| 2"))]
+    published = load_published(name)
+    assert [(row[1], row[5], row[7]) for row in rows[:len(published.numbers)]] == [
+        (f"`{each.key}`", each.within.text + (f" (residual: {each.limit.text})" if each.limit else ""), each.source)
+        for each in published.numbers]
+    assert len(rows) == len(published.numbers) + len(published.orders)
+    assert {row[6] for row in rows} <= {"ok", "residual"}
 
 
 @pytest.mark.parametrize("name", published_profiles())

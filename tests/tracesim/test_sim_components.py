@@ -1,4 +1,7 @@
-"""Arrivals, depths, turns, gaps and classes: their parameters are what comes out, for any seed."""
+"""Arrivals, depths, turns, gaps and classes: their parameters are what comes out, for any seed.
+
+Tolerances are at least 4.5 standard errors of the samples drawn.
+"""
 
 from __future__ import annotations
 
@@ -107,9 +110,9 @@ def test_gaps_have_the_quantiles_of_their_two_laws(seed: int) -> None:
     intra, inter = gap_us[~first & ~opens] / 1e6, gap_us[~first & opens] / 1e6
     assert np.median(intra) == pytest.approx(8.0, rel=0.06)
     assert np.log(intra).std() == pytest.approx(1.2, rel=0.05)
-    assert np.median(inter) == pytest.approx(100.0, rel=0.1)
+    assert share(inter <= 100) == pytest.approx(0.5, abs=0.04)
     # Half-way in the logarithm between 100 and 1,000 s lie 316 s: share 0.5 + 0.4 / 2.
-    assert share(inter <= 316.23) == pytest.approx(0.7, abs=0.02)
+    assert share(inter <= 316.23) == pytest.approx(0.7, abs=0.035)
     assert 10 <= inter.min() <= inter.max() <= 10_000
     # Where the turn goes on, the loop gap of a call is the gap before the next.
     goes_on = ~opens[1:] & ~first[1:]
@@ -149,7 +152,7 @@ def test_classes_follow_their_transitions(seed: int) -> None:
     # One model a class and session: three quarters of the sessions use b, none both.
     uses = np.stack([(models == place).any(axis=1) for place in (1, 2)])
     assert not uses.all(axis=0).any()
-    assert share(uses[0][uses.any(axis=0)]) == pytest.approx(0.75, abs=0.06)
+    assert share(uses[0][uses.any(axis=0)]) == pytest.approx(0.75, abs=0.07)
 
 
 def test_a_class_that_nothing_leads_to_is_never_entered() -> None:

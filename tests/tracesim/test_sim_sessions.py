@@ -1,4 +1,7 @@
-"""Placement, context and reuse: what depends on the calls before."""
+"""Placement, context and reuse: what depends on the calls before.
+
+Tolerances of seed sweeps are at least 4.5 standard errors of the samples drawn.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def test_moves_have_their_probabilities(seed: int) -> None:
     assert near.mean() == pytest.approx(0.1, abs=0.01)
     # The first call goes home with 0.8: home is north for half of the sessions, so north has 0.8 * 0.5 and a part of
     # those that leave the south (0.3) and the west (0.2), half of whom go there: 0.2 * 0.5 * 0.5.
-    assert (region[:, 0] == 0).mean() == pytest.approx(0.45, abs=0.06)
+    assert (region[:, 0] == 0).mean() == pytest.approx(0.45, abs=0.08)
     assert set(deployment.ravel().tolist()) == set(range(4))
 
 
@@ -224,10 +227,10 @@ def test_bands_have_their_probabilities(seed: int) -> None:
     later = np.delete(shares, LONG[:-1])
     at = [float(np.mean((later >= low) & (later < high))) for low, high in ((0, 0.2), (0.2, 0.8), (0.8, 0.95),
                                                                            (0.95, 1.1))]
-    assert at == pytest.approx([0.1, 0.2, 0.3, 0.4], abs=0.015)
+    assert at == pytest.approx([0.1, 0.2, 0.3, 0.4], abs=0.02)
     # Uniform within a band; in the lowest the square of a uniform number.
     assert later[(later >= 0.2) & (later < 0.8)].mean() == pytest.approx(0.5, abs=0.015)
-    assert later[later < 0.2].mean() == pytest.approx(0.2 / 3, abs=0.006)
+    assert later[later < 0.2].mean() == pytest.approx(0.2 / 3, abs=0.008)
 
 
 def test_an_ineffective_cache_finds_nothing_for_its_share_of_calls() -> None:
