@@ -55,11 +55,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Depth:
-    """Calls of a session: a mixture of lognormals, rounded; at least 1, at most `most`.
-
-    `deepens` is the exponent of the arrival rate at the session's start, relative to its mean, as a factor on
-    the medians: 0 = as deep at all hours.
-    """
+    """Calls of a session: a mixture of lognormals, rounded; at least 1, at most `most`. The medians are multiplied by
+    the arrival rate at its start, relative to the mean, to the power of `deepens`."""
 
     parts: tuple[Part, ...]
     most: int
@@ -289,10 +286,7 @@ class Profile:
     def with_classes(self, count: int) -> Profile:
         """The same fleet with the first `count` classes only, their probabilities made to sum to 1.
 
-        Raises
-        ------
-        UsageError
-            When the profile has fewer, or one of those left leads to none of them.
+        Raises UsageError when the profile has fewer, or one of those left leads to none of them.
         """
         have = len(self.classes.first)
         if not 1 <= count <= have:
