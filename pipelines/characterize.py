@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pipelines.stop import Stop, stoppable
-from pipelines.streams import flush, say, tell
-from telemetry.errors import EXIT_OK, EXIT_OURS, KvcensusError, trace_of
+from pipelines.command import run_command
+from pipelines.stop import Stop
+from pipelines.streams import say, tell
+from telemetry.errors import EXIT_OK
 
 if TYPE_CHECKING:
     from pipelines.run import Outcome
 
 __all__ = ["main"]
 
-_INTERRUPTED = 130
 _MOST_EMPTY = 10
 _SUMMARY = (
     ("trace.calls", "calls"), ("trace.sessions", "sessions"), ("depth.p50", "median depth"),
@@ -38,34 +37,14 @@ def main(argv: Sequence[str] | None = None, prog: str = "characterize", *, proce
     process : bool or None
         Whether the process ends with the command; None: when `argv` is that of the process.
     """
-    process = argv is None if process is None else process
-    with stoppable(keep=process) as stop:
-        code = _run(argv, prog, stop)
-    if process and code == _INTERRUPTED:
-        os._exit(code)  # threads that still work on the stopped run are not waited for
-    return code
+    return run_command(_run, argv, prog, process=argv is None if process is None else process)
 
 
 def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
-    try:
-        with stop.held():
-            from pipelines.options import parse
-            from pipelines.run import characterize
-        _report(characterize(parse(argv, prog)))
-        flush()
-    except KvcensusError as error:
-        if "--verbose" in (sys.argv[1:] if argv is None else argv):
-            tell(trace_of(error), end="")
-        tell(f"{prog}: {error}")
-        return error.exit_code
-    except KeyboardInterrupt:
-        stop.over()
-        tell(f"{prog}: stopped; nothing half-written was left.")
-        return _INTERRUPTED
-    except Exception:
-        tell(traceback.format_exc(), end="")
-        tell(f"{prog}: this is a fault of kvcensus; please report it with the lines above.")
-        return EXIT_OURS
+    with stop.held():
+        from pipelines.options import parse
+        from pipelines.run import characterize
+    _report(characterize(parse(argv, prog)))
     return EXIT_OK
 
 

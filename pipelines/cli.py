@@ -15,6 +15,7 @@ usage: kvcensus COMMAND ...
 
 commands:
   characterize   from a call log to a report on its KV cache
+  generate       a synthetic call log with the statistics of a published one
 
 `kvcensus COMMAND --help` tells more; `kvcensus --version` tells the version.
 """
@@ -27,6 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from pipelines.characterize import main as characterize
 
         return characterize(words[1:], prog="kvcensus characterize", process=argv is None)
+    if words and words[0] == "generate":
+        from pipelines.generate import main as generate
+
+        return generate(words[1:], prog="kvcensus generate", process=argv is None)
     try:
         return _about(words)
     except KvcensusError as error:
@@ -47,7 +52,7 @@ def _about(words: Sequence[str]) -> int:
 
         say(f"kvcensus {metadata.version('kvcensus')}")
         return EXIT_OK
-    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize.")
+    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, generate.")
     return EXIT_USAGE
 
 

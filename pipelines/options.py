@@ -8,13 +8,12 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from metrics.core.clock import Clock, Window, find_zone, parse_duration, parse_window
 from metrics.core.geometry import GEOMETRIES, Geometry, find_geometry
+from pipelines.arguments import Parser, threads
 from pipelines.config import Config, load_config
 from pipelines.engines import ENGINES, default_engine
-from pipelines.streams import say
 from pipelines.workdir import check_apart
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
 from replay.residency.cells import Plan
@@ -41,16 +40,6 @@ examples:
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SIZE = re.compile(r"([1-9][0-9]{0,8}(?:\.[0-9]{1,3})?) ?(MB|GB|TB|MiB|GiB|TiB)")
 _MOST_MEMORY = 10**15
-
-
-class _Parser(argparse.ArgumentParser):
-    """Usage errors become UsageError, so that every message leaves by one door."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}. See {self.prog} --help.")
-
-    def _print_message(self, message: str, file: object = None) -> None:
-        say(message, end="")
 
 
 @dataclass(frozen=True)
@@ -125,8 +114,8 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = _Parser(prog=prog, description="From a call log of LLM serving to a report on its KV cache.",
-                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    parser = Parser(prog=prog, description="From a call log of LLM serving to a report on its KV cache.",
+                    epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="files, folders or globs of one format")
     formats = ", ".join(f"{a.name} ({a.description})" for a in adapters().values())
     parser.add_argument("--format", required=True, help=f"source format: {formats}")
@@ -156,7 +145,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--work", type=Path, metavar="DIR",
                         help="private folder for scratch and replay streams (default: a temporary one)")
     parser.add_argument("--engine", choices=ENGINES, help=f"what computes (default: {default_engine()} here)")
-    parser.add_argument("--threads", type=_threads, metavar="N", help="cores to use (default: all)")
+    parser.add_argument("--threads", type=threads, metavar="N", help="cores to use (default: all)")
     parser.add_argument("--memory-limit", metavar="8GB", help="memory of the engine; the rest is spilled to disk")
     parser.add_argument("--names", action="store_true", help="publish model and deployment names instead of labels")
     parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
@@ -186,12 +175,6 @@ def _list(option: str, text: str) -> tuple[str, ...]:
     if not all(parts) or len(set(parts)) < len(parts):
         raise UsageError(f"{option} {quoted(text)}: name each once, separated by commas.")
     return parts
-
-
-def _threads(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of threads (1 to 9999)")
-    return int(text)
 
 
 def _memory(text: str | None) -> str | None:

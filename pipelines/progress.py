@@ -31,6 +31,7 @@ class Progress:
         self._moves = _is_terminal(self._stream)
         self._stages = stages
         self._done = 0
+        self._shown = time.perf_counter()
         self.seconds: dict[str, float] = {}
 
     def expect(self, stages: int) -> None:
@@ -52,13 +53,17 @@ class Progress:
 
     def counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches, while the number of rows is shown."""
-        rows, shown = 0, time.perf_counter()
+        rows = 0
         for batch in batches:
             rows += batch.num_rows
-            if self._moves and time.perf_counter() - shown > self._REFRESH_S:
-                shown = time.perf_counter()
-                self._show("reading", f"{rows:,} rows", final=False)
+            self.at(f"reading {rows:,} rows")
             yield batch
+
+    def at(self, state: str) -> None:
+        """Show how far the stage is, on a terminal and not too often."""
+        if self._moves and time.perf_counter() - self._shown > self._REFRESH_S:
+            self._shown = time.perf_counter()
+            self._show(state, "", final=False)
 
     def _show(self, title: str, state: str, *, final: bool) -> None:
         width = 20

@@ -1,0 +1,121 @@
+"""`kvcensus generate`: a synthetic call log, and a check of it against what is published."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.command import run_command
+from pipelines.stop import Stop
+from pipelines.streams import say, tell
+from telemetry.errors import EXIT_OK, EXIT_OURS
+
+if TYPE_CHECKING:
+    from pipelines.generate_options import GenerateOptions
+    from pipelines.progress import Progress
+    from tracesim.profile import Profile
+
+__all__ = ["main"]
+
+CALLS = "calls.parquet"
+CLASSES = "classes.toml"
+ABOUT = "trace.json"
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "generate", *, process: bool | None = None) -> int:
+    """Run the command; returns the exit code."""
+    return run_command(_run, argv, prog, process=argv is None if process is None else process)
+
+
+def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
+    with stop.held():
+        from pipelines.generate_options import parse_generate
+        from pipelines.progress import Progress
+    options = parse_generate(argv, prog)
+    progress = Progress(2 if options.published else 1)
+    _write(options, progress)
+    say(f"trace: {options.out}")
+    return EXIT_OK if options.published is None else _check(options, options.published, progress)
+
+
+def _write(options: GenerateOptions, progress: Progress) -> None:
+    """The trace and what belongs to it, in place when all of it is there."""
+    from importlib import metadata
+
+    from tracesim.timeline import Timeline
+    from tracesim.writer import TraceWriter
+
+    timeline = Timeline(options.profile, options.seed, threads=options.threads)
+    about = {"profile": options.profile.name, "seed": str(options.seed), "command": options.command,
+             "kvcensus": metadata.version("kvcensus")}
+    with (progress.stage("generating", f"{options.profile.window.sessions:,} sessions"), _whole(options.out) as folder,
+          TraceWriter(folder / CALLS, options.profile, about) as writer):
+        for done, calls in timeline.pieces():
+            writer.add(calls)
+            progress.at(f"generating {done:,} of {timeline.units:,}")
+        (folder / CLASSES).write_text(_rules(options.profile), encoding="utf-8")
+        about["calls_after_the_window"] = str(timeline.cut_calls)
+        (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    tell(f"{writer.rows:,} calls; {timeline.cut_calls:,} more would start after the window and were left out.")
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """A hidden folder beside `out` that becomes it at the end of the block."""
+    from pipelines.outdir import write_error
+
+    partial = out.absolute().with_name(f".{out.absolute().name}.partial")
+    try:
+        out.absolute().parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(partial, ignore_errors=True)  # what a killed run left
+        partial.mkdir()
+        try:
+            yield partial
+            partial.rename(out)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise write_error(out, error) from error
+
+
+def _rules(profile: Profile) -> str:
+    """The classes of the trace's models, as `characterize --config` reads them."""
+    lines = [f"# Model classes of a trace of the profile {json.dumps(profile.name)}: --config of kvcensus "
+             "characterize.", "", "[source]", "whole_sessions = false"]
+    for model in profile.classes.models:
+        lines += ["", "[[classes]]", f"match = {json.dumps(model.name)}", f'conservative = "{model.conservative}"',
+                  f'broad = "{model.broad}"']
+    return "\n".join(lines) + "\n"
+
+
+def _check(options: GenerateOptions, name: str, progress: Progress) -> int:
+    """Measure what was written and print the check; the exit code says whether it holds."""
+    from pipelines.config import load_config
+    from pipelines.published import load_published
+    from pipelines.trace_check import check_numbers, check_table, residual_notes
+    from pipelines.trace_numbers import trace_numbers
+    from pipelines.workdir import work_folder
+
+    published = load_published(name)
+    rules = load_config(options.out / CLASSES).rules
+    with progress.stage("checking"), work_folder(None, options.out) as work:
+        lines = check_numbers(published, trace_numbers([options.out / CALLS], rules, published.stream, work,
+                                                       threads=options.threads))
+    say(f"{options.command}\n\n{check_table(lines)}")
+    for note in residual_notes(lines):
+        say(f"\n{note}")
+    failed = [line.key for line in lines if line.failed]
+    if failed:
+        tell(f"the check does not hold: {', '.join(failed)}.")
+        return EXIT_OURS
+    return EXIT_OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

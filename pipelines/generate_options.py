@@ -1,0 +1,139 @@
+"""The command line of `generate`, parsed and checked."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.arguments import Parser, threads
+from pipelines.published import published_profiles
+from telemetry.errors import UsageError
+from tracesim.profile import Profile
+from tracesim.profile_file import load_profile, profiles
+
+__all__ = ["GenerateOptions", "parse_generate"]
+
+_EPILOG = """\
+exit codes: 0 done, 1 a check does not hold, or our fault, 2 usage, 3 input or data
+
+examples:
+  kvcensus generate --profile research --sessions 50000 --seed 1 --out trace --check
+  kvcensus generate --profile chat --days 1 --rate 20 --out trace
+  kvcensus characterize trace --format calls --config trace/classes.toml --out report
+"""
+_MOST_SEED = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class GenerateOptions:
+    """What a user asked for, checked.
+
+    Attributes
+    ----------
+    profile : Profile
+        With every knob applied.
+    published : str or None
+        What to check the trace against; None: no check.
+    command : str
+        The command that gives the same trace, with OUT in place of a path.
+    """
+
+    profile: Profile
+    seed: int
+    out: Path
+    threads: int
+    published: str | None
+    command: str
+
+
+def parse_generate(argv: Sequence[str] | None = None, prog: str = "generate") -> GenerateOptions:
+    """Parse and check a command line.
+
+    Raises
+    ------
+    UsageError
+        An unknown option or profile, a value that does not parse, options that exclude each other.
+    """
+    given = _parser(prog).parse_args(argv)
+    if given.sessions is not None and given.rate is not None:
+        raise UsageError("--sessions and --rate exclude each other: choose how many sessions, or how many a second.")
+    if given.check and given.profile not in published_profiles():
+        raise UsageError(f"--check needs a profile whose numbers are published: {', '.join(published_profiles())}.")
+    profile = load_profile(given.profile).with_window(given.sessions, given.days, given.rate)
+    if given.classes is not None:
+        profile = profile.with_classes(given.classes)
+    profile = profile.with_effectiveness(given.cache_effectiveness).with_stickiness(given.stickiness)
+    _check_out(given.out)
+    return GenerateOptions(profile, given.seed, given.out, given.threads or os.cpu_count() or 1,
+                           given.profile if given.check else None, _command(given))
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = Parser(prog=prog, description="A synthetic call log with the statistics of a published trace.",
+                    epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    parser.add_argument("--profile", required=True, metavar="P", help=f"{', '.join(profiles())}, or a .toml file")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="a folder that is new or empty")
+    parser.add_argument("--seed", type=_whole(0, _MOST_SEED), default=0, metavar="N",
+                        help="the same profile, knobs and seed give the same trace (default 0)")
+    parser.add_argument("--sessions", type=_whole(1, 10**10), metavar="N",
+                        help="sessions that start in the window (default: as the profile)")
+    parser.add_argument("--rate", type=_number(1e-6, 1e6), metavar="R",
+                        help="sessions a second, in place of --sessions")
+    parser.add_argument("--days", type=_number(1e-3, 3650), metavar="D", help="length of the window")
+    parser.add_argument("--cache-effectiveness", type=_number(0, 1), default=1.0, metavar="E",
+                        help="chance that a call finds what it would find in the cache (default 1)")
+    parser.add_argument("--classes", type=_whole(1, 4), metavar="N", help="keep the first N model classes only")
+    parser.add_argument("--stickiness", type=_number(0, 1), default=0.0, metavar="S",
+                        help="share of the moves between deployments that do not happen (default 0; 1 = no moves)")
+    parser.add_argument("--threads", type=threads, metavar="N", help="cores to use (default: all)")
+    parser.add_argument("--check", action="store_true",
+                        help="measure what was written, and print published against generated numbers")
+    parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
+    return parser
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,20}", text) or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {low} to {high}")
+        return int(text)
+    return parse
+
+
+def _number(low: float, high: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from {low:g} to {high:g}")
+        return value
+    return parse
+
+
+def _check_out(out: Path) -> None:
+    """A trace never takes the place of anything."""
+    try:
+        if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+            raise UsageError(f"--out {out} exists and is no empty folder. Name a folder that is new or empty.")
+    except OSError as error:
+        raise UsageError(f"--out {out} cannot be used: {error.strerror or error}. Name another folder.") from error
+
+
+def _command(given: argparse.Namespace) -> str:
+    """The options that decide the calls; a path is left out."""
+    profile = "PROFILE.toml" if given.profile not in profiles() else given.profile
+    words = ["kvcensus", "generate", "--profile", profile, "--seed", str(given.seed)]
+    for option, default in (("sessions", None), ("rate", None), ("days", None), ("cache_effectiveness", 1.0),
+                            ("classes", None), ("stickiness", 0.0)):
+        value = getattr(given, option)
+        if value != default:
+            words += [f"--{option.replace('_', '-')}", str(value)]
+    return shlex.join([*words, "--out", "OUT"])

@@ -1,0 +1,108 @@
+"""What a written trace measures: every metric and the replay, from its Parquet files and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from metrics.catalogue import METRICS
+from metrics.core.classes import ClassRule
+from metrics.core.clock import Window
+from metrics.core.ingest import ingest
+from metrics.core.loading import stream
+from metrics.core.metric import Metric, measure
+from metrics.core.trace import Settings, Trace
+from metrics.engines.duckdb import DuckEngine
+from replay.residency.budgets import parse_budgets
+from replay.residency.cells import Plan, cells_here
+from replay.residency.stream_file import extract_stream
+from replay.residency.study import study
+from telemetry.adapter import DefectLog, ReadOptions
+from telemetry.registry import find_adapter
+from telemetry.sources import expand
+
+__all__ = ["trace_numbers"]
+
+_POLICIES = ("lru", "fnu", "mrr")
+_BUDGETS = ("1%", "2%", "5%", "10%", "20%", "40%", "50%", "100%")
+
+Numbers = dict[str, float]
+Rows = list[dict[str, Any]]
+
+
+def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name: str | None, work: Path, *,
+                  metrics: Sequence[Metric] = METRICS, threads: int = 1) -> Numbers:
+    """Every number of a trace by its key; one that has no value is left out.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        Parquet with the columns of the telemetry schema.
+    rules : sequence of ClassRule
+    stream_name : str or None
+        What is replayed: `busiest-hour` or `window`; None: nothing.
+    work : Path
+        A private folder for scratch.
+    metrics : sequence of Metric
+        What is measured.
+
+    Returns
+    -------
+    dict of str to float
+        The keys of the results store; those of its tables that the paper prints, such as
+        `class_transition.spine.mid`; and ratios of both, see `_ratios`.
+    """
+    adapter = find_adapter("calls")
+    engine = DuckEngine(work, threads=threads)
+    try:
+        batches = adapter.batches(expand([str(path) for path in files], adapter.suffixes), ReadOptions(),
+                                  DefectLog(strict=True))
+        ingested = ingest(engine, stream(engine, batches), rules)
+        trace = Trace(engine, ingested, Window("all"), Settings(rules=tuple(rules)))
+        trace.derive()
+        found = [measure(metric, trace) for metric in metrics]
+        if stream_name is not None:
+            plan = Plan(stream_name, ("session", "session+deployment"), _POLICIES, parse_budgets(_BUDGETS), "last")
+            replayed = extract_stream(trace, stream_name, work / "stream.arrow")
+            found.append(study(plan, replayed, cells_here(plan, replayed, trace.settings.beta, threads)))
+    finally:
+        engine.close()
+    numbers: Numbers = {}
+    for findings in found:
+        numbers |= {key: number.value for key, number in findings.numbers.items()
+                    if isinstance(number.value, int | float)}
+    tables = {name: table.to_pylist() for findings in found for name, table in findings.tables.items()}
+    return numbers | _of_tables(tables) | _ratios(numbers)
+
+
+def _of_tables(tables: Mapping[str, Rows]) -> Numbers:
+    """Numbers that are printed in the paper and stand in a table of the store."""
+    numbers: Numbers = {}
+    for row in tables.get("class_transition", []):
+        if row["mapping"] == "conservative" and row["probability"] is not None:
+            numbers[f"class_transition.{row['from_class']}.{row['to_class']}"] = row["probability"]
+    for row in tables.get("idle_cap", []):
+        for column in ("added_points", "added_intra_points", "inter_share_of_reclaimed"):
+            if row[column] is not None:
+                numbers[f"idle_cap.{row['theta']}.{column}"] = row[column]
+    return numbers
+
+
+def _ratios(numbers: Numbers) -> Numbers:
+    """Ratios that do not depend on the size of the fleet, and sums that the paper prints."""
+    ratios: Numbers = {}
+    top = numbers.get("ceiling.hold_all_live_bytes")
+    if top:
+        ratios["ceiling.bytes_per_peak_session"] = top / numbers["ceiling.peak_sessions"]
+        for name in ("minute_bins", "hour_bins"):
+            ratios[f"ceiling.{name}_ratio"] = numbers[f"ceiling.{name}_bytes"] / top
+        for cap in ("15m", "1h"):
+            ratios[f"idle_cap.{cap}.ceiling_ratio"] = numbers[f"idle_cap.{cap}.ceiling_bytes"] / top
+    light = [numbers.get(f"class_share.conservative.{name}") for name in ("scoped", "fanout")]
+    if None not in light:
+        ratios["class_share.conservative.scoped_and_fanout"] = sum(share for share in light if share is not None)
+    moves = [numbers.get(f"transition.{name}.share") for name in ("cross_deployment", "cross_region")]
+    if None not in moves:
+        ratios["transition.same_model_moves.share"] = sum(share for share in moves if share is not None)
+    return ratios

@@ -1,0 +1,121 @@
+"""Calls as Parquet with the columns of the telemetry schema, in row groups of one size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tracesim.compiled import Flags, Longs
+from tracesim.profile import Profile
+from tracesim.sessions import Calls
+
+__all__ = ["SCHEMA", "TraceWriter", "table_of"]
+
+ROW_GROUP = 1 << 17
+
+_LABEL = pa.dictionary(pa.int32(), pa.string())
+SCHEMA = pa.schema([
+    pa.field("session_id", _LABEL),
+    pa.field("timestamp", pa.timestamp("us", tz="UTC"), nullable=False),
+    pa.field("context_tokens", pa.int64(), nullable=False),
+    pa.field("cached_tokens", pa.int64()),
+    pa.field("output_tokens", pa.int64()),
+    pa.field("model", _LABEL),
+    pa.field("turn_id", pa.int32()),
+    pa.field("user_initiated", pa.bool_()),
+    pa.field("region", _LABEL),
+    pa.field("deployment", _LABEL),
+    pa.field("duration_ms", pa.float64()),
+])
+
+
+def table_of(calls: Calls, profile: Profile) -> pa.Table:
+    """Calls under the names of the profile."""
+    anonymous = calls.session < 0
+    unturned = anonymous if profile.turns is not None else np.ones(len(calls), np.bool_)
+    names = [model.name for model in profile.classes.models]
+    # A deployment serves one model in one region; its name says which model.
+    deployments = profile.placement.deployments
+    seats = [f"{name}-{number:02d}" for name in names for number in range(deployments)]
+    seat = calls.model.astype(np.int32) * deployments + calls.deployment
+    columns = {
+        "session_id": _session_ids(calls.session, anonymous),
+        "timestamp": pa.array(calls.t_us).cast(pa.timestamp("us", tz="UTC")),
+        "context_tokens": calls.context.astype(np.int64),
+        "cached_tokens": calls.cached.astype(np.int64),
+        "output_tokens": calls.output.astype(np.int64),
+        "model": _labels(calls.model, names),
+        "turn_id": pa.array(calls.turn, mask=unturned),
+        "user_initiated": pa.array(calls.opens, mask=unturned),
+        "region": _labels(calls.region, profile.placement.regions),
+        "deployment": _labels(seat, seats),
+        "duration_ms": calls.duration_us / 1_000.0,
+    }
+    return pa.table(columns, schema=SCHEMA)
+
+
+def _labels(places: NDArray[Any], names: Iterable[str]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), pa.array(list(names), pa.string()))
+
+
+def _session_ids(session: Longs, anonymous: Flags) -> pa.DictionaryArray:
+    """Numbers as text of nine digits or more, so that they sort alike."""
+    known, places = np.unique(session, return_inverse=True)
+    text = pa.array([f"s{number:09d}" if number >= 0 else "" for number in known.tolist()], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32), mask=anonymous), text)
+
+
+class TraceWriter:
+    """Writes pieces of a trace into one file; a context manager.
+
+    Parameters
+    ----------
+    path : Path
+    profile : Profile
+    about : mapping of str to str
+        For the file's metadata.
+
+    Attributes
+    ----------
+    rows : int
+    """
+
+    def __init__(self, path: Path, profile: Profile, about: Mapping[str, str]) -> None:
+        self._profile = profile
+        self._file = pq.ParquetWriter(
+            path, SCHEMA.with_metadata(dict(about)), compression="zstd", compression_level=1,
+            use_dictionary=["session_id", "model", "region", "deployment", "turn_id"])
+        self._waiting: list[Calls] = []
+        self.rows = 0
+
+    def __enter__(self) -> TraceWriter:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self._write(1)
+        finally:
+            self._file.close()
+
+    def add(self, calls: Calls) -> None:
+        """Write the calls that fill row groups; the rest waits."""
+        self._waiting.append(calls)
+        if sum(map(len, self._waiting)) >= ROW_GROUP:
+            self._write(ROW_GROUP)
+
+    def _write(self, least: int) -> None:
+        """Write row groups as long as there are so many calls."""
+        calls, at = Calls.joined(self._waiting), 0
+        while len(calls) - at >= least:
+            group = calls.take(slice(at, at + ROW_GROUP))
+            self._file.write_table(table_of(group, self._profile), row_group_size=ROW_GROUP)
+            self.rows += len(group)
+            at += len(group)
+        self._waiting = [calls.take(slice(at, None))]
