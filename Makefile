@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPORT ?= report
+WORKERS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-warn-script-location -c constraints.txt
 
-.PHONY: help report test check bench bench-spark bench-gate sample dist clean
+.PHONY: help report test test-quick check bench bench-spark bench-gate sample dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,7 +16,10 @@ report: $(VENV)/base  ## characterize sample_data/ and print where the report li
 	$(BIN)/kvcensus characterize sample_data --format calls --name "sample data" --out $(REPORT)
 
 test: $(VENV)/dev  ## run every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+test-quick: $(VENV)/dev  ## run the tests on DuckDB that take no second: metrics, replay, telemetry, one whole run
+	$(BIN)/python -m pytest -m 'not slow' --durations=5 --durations-min=1
 
 check: $(VENV)/dev  ## lint, types, and the direction of imports
 	$(BIN)/ruff check .

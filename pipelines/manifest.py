@@ -21,7 +21,8 @@ from telemetry.adapter import Source
 
 __all__ = ["manifest"]
 
-_VERSIONED = ("duckdb", "numba", "numpy", "pyarrow", "matplotlib")
+_VERSIONED = ("numba", "numpy", "pyarrow", "matplotlib")
+_PACKAGE = {"duckdb": "duckdb", "spark": "pyspark"}  # of an engine
 
 
 def manifest(options: Options, trace: Trace, sources: Sequence[Source], digest: str, started: float) -> dict[str, Any]:
@@ -41,7 +42,8 @@ def manifest(options: Options, trace: Trace, sources: Sequence[Source], digest: 
         "input": {"format": adapter.name, "files": len(sources), "sha256": digest,
                   "bytes": sum(source.path.stat().st_size for source in sources)},
         "configuration": _configuration(options),
-        "versions": {name: metadata.version(name) for name in _VERSIONED},
+        "engine": options.engine,
+        "versions": {name: metadata.version(name) for name in (_PACKAGE[options.engine], *_VERSIONED)},
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "command": options.command,
         "notes": [*adapter.notes, *_arrival_notes(options), *_sample_notes(options)],
