@@ -3,8 +3,8 @@
 `slow` is what `make test-quick` leaves out: Spark, a browser, random input, and every run of the command but that of
 the sample, which many tests share. A test that is slow for another reason is marked by hand.
 
-`make test` has two workers. All of Spark goes to one, as its sessions share one JVM; the tests of a file, and those
-that look at the sample's report, stay together, as they share what they look at.
+`make test` has two workers. All of Spark goes to one, as its sessions share one JVM, and goes first, as it takes
+longest. The tests of a file, and those that look at the sample's report, stay together, as they share what they look at.
 """
 
 from __future__ import annotations
@@ -19,16 +19,26 @@ _SLOW = {"spark_here", "browser", "cli"}
 @pytest.hookimpl(tryfirst=True)  # before `-m` and pytest-xdist look at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        fixtures = {*getattr(item, "fixturenames", ())}
-        spark = "spark_here" in fixtures or _engine(item) == "spark"
-        if spark or fixtures & _SLOW or is_hypothesis_test(getattr(item, "obj", None)):
+        if _on_spark(item) or _SLOW & _fixtures(item) or is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.slow)
-        if config.pluginmanager.hasplugin("xdist"):
-            together = "spark" if spark else "sample" if "sample" in fixtures else item.path.name
-            item.add_marker(pytest.mark.xdist_group(together))
+    if hasattr(config, "workerinput"):  # a worker of pytest-xdist
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+        items.sort(key=lambda item: not _on_spark(item))
 
 
-def _engine(item: pytest.Item) -> object:
-    """The engine that tests/metrics/conftest.py runs a test on."""
+def _group(item: pytest.Item) -> str:
+    """The name of those that run in the same worker, one after the other."""
+    if _on_spark(item):
+        return "spark"
+    return "sample" if "sample" in _fixtures(item) else item.path.name
+
+
+def _on_spark(item: pytest.Item) -> bool:
+    """Whether Spark's fixtures are asked for, or tests/metrics/conftest.py runs it on Spark."""
     call = getattr(item, "callspec", None)
-    return call.params.get("engine") if call else None
+    return "spark_here" in _fixtures(item) or (call is not None and call.params.get("engine") == "spark")
+
+
+def _fixtures(item: pytest.Item) -> set[str]:
+    return {*getattr(item, "fixturenames", ())}

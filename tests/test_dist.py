@@ -20,6 +20,8 @@ from telemetry.registry import adapters
 
 ROOT = Path(__file__).resolve().parents[1]
 
+pytestmark = pytest.mark.slow  # environments, and processes that compile anew
+
 # What looks for files or for packages beside its own, and a kernel that is compiled and cached.
 INSIDE = """\
 import sys

@@ -47,6 +47,7 @@ def test_commands_parse(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
         assert options.config.timestamp.unit == "ms"
 
 
+@pytest.mark.slow
 def test_the_first_command_and_the_python_example_run(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
     command = [sys.executable, "-m", "pipelines.cli", *shlex.split(COMMANDS[0])[1:]]

@@ -29,7 +29,8 @@ WEKA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "weka"
 ALONE = ("trace_0291.json", "trace_0277.json", "trace_0536.json", "trace_0115.json")
 TOGETHER = ("trace_0613.json", "trace_0306.json", "trace_0723.json", "trace_0536.json")
 
-pytestmark = pytest.mark.skipif(not WEKA.is_dir(), reason="no shared/data/weka beside this checkout")
+pytestmark = [pytest.mark.slow,
+              pytest.mark.skipif(not WEKA.is_dir(), reason="no shared/data/weka beside this checkout")]
 
 
 @dataclass

@@ -17,6 +17,8 @@ from figures import style
 from figures.registry import all_figures
 from figures.svg import to_svg
 
+pytestmark = pytest.mark.slow
+
 FIGURES = all_figures()
 FILES = sorted(Path(figures.__file__).parent.glob("fig[0-9]*.py"))
 

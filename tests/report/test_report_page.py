@@ -20,6 +20,8 @@ from report_templates.render import render_index, render_report
 from report_templates.tables import view
 from telemetry.registry import adapters
 
+pytestmark = pytest.mark.slow  # each draws every figure
+
 HOSTILE = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
