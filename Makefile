@@ -16,9 +16,9 @@ report: $(VENV)/base  ## characterize sample_data/ and print where the report li
 	$(BIN)/kvcensus characterize sample_data --format calls --name "sample data" --out $(REPORT)
 
 test: $(VENV)/dev  ## run every test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder
 
-test-quick: $(VENV)/dev  ## run the tests on DuckDB that take no second: metrics, replay, telemetry, one whole run
+test-quick: $(VENV)/dev  ## run the tests on DuckDB that are not slow
 	$(BIN)/python -m pytest -m 'not slow' --durations=5 --durations-min=1
 
 check: $(VENV)/dev  ## lint, types, and the direction of imports

@@ -4,41 +4,40 @@
 the sample, which many tests share. A test that is slow for another reason is marked by hand.
 
 `make test` has two workers. All of Spark goes to one, as its sessions share one JVM, and goes first, as it takes
-longest. The tests of a file, and those that look at the sample's report, stay together, as they share what they look at.
+longest. The tests of a file stay together, as they share fixtures.
 """
 
 from __future__ import annotations
+
+import re
+from typing import Any
 
 import pytest
 from hypothesis import is_hypothesis_test
 
 #: Fixtures that start processes, or with which a test makes runs of its own.
 _SLOW = {"spark_here", "browser", "cli"}
+#: The folder of Spark's tests, or the engine of a test in tests/metrics.
+_SPARK = re.compile(r"^tests/spark/|[\[-]spark[\]-]")
 
 
-@pytest.hookimpl(tryfirst=True)  # before `-m` and pytest-xdist look at the marks
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if _on_spark(item) or _SLOW & _fixtures(item) or is_hypothesis_test(getattr(item, "obj", None)):
+        asked = _SLOW.intersection(getattr(item, "fixturenames", ()))
+        if asked or _SPARK.search(item.nodeid) or is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):  # a worker of pytest-xdist
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
-        items.sort(key=lambda item: not _on_spark(item))
+        items.sort(key=lambda item: not _SPARK.search(item.nodeid))
 
 
-def _group(item: pytest.Item) -> str:
-    """The name of those that run in the same worker, one after the other."""
-    if _on_spark(item):
-        return "spark"
-    return "sample" if "sample" in _fixtures(item) else item.path.name
+# The groups of `--dist loadgroup` are lost with pytest 9.2: pytest-xdist 3.8 writes them to a name it no longer reads.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
 
+    class OneJvm(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if _SPARK.search(nodeid) else nodeid.partition("::")[0]
 
-def _on_spark(item: pytest.Item) -> bool:
-    """Whether Spark's fixtures are asked for, or tests/metrics/conftest.py runs it on Spark."""
-    call = getattr(item, "callspec", None)
-    return "spark_here" in _fixtures(item) or (call is not None and call.params.get("engine") == "spark")
-
-
-def _fixtures(item: pytest.Item) -> set[str]:
-    return {*getattr(item, "fixturenames", ())}
+    return OneJvm(config, log)
