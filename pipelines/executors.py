@@ -140,7 +140,8 @@ def _looker(packages: Sequence[str], ours: Sequence[str]) -> Any:
                 for entry in entries:
                     if entry.name.endswith(".py"):
                         digest.update(entry.name.encode() + entry.read_bytes())
-                folders += [entry for entry in entries if entry.is_dir() and entry.name != "__pycache__"]
+                # Packages only: another distribution may have its place in a folder of ours.
+                folders += [entry for entry in entries if entry.joinpath("__init__.py").is_file()]
         if absent:
             problems.append(f"kvcensus itself is missing ({', '.join(absent)})")
         yield {"host": socket.gethostname(), "python": f"{sys.version_info.major}.{sys.version_info.minor}",
