@@ -40,7 +40,7 @@ def manifest(options: Options, trace: Trace, sources: Sequence[Source], digest: 
             "first_call": iso(trace.profile.first_us, zone), "last_call": iso(trace.profile.last_us, zone),
         },
         "input": {"format": adapter.name, "files": len(sources), "sha256": digest,
-                  "bytes": sum(source.path.stat().st_size for source in sources)},
+                  "bytes": sum(source.size for source in sources)},
         "configuration": _configuration(options),
         "engine": options.engine,
         "versions": {name: metadata.version(name) for name in (_PACKAGE[options.engine], *_VERSIONED)},

@@ -11,10 +11,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 
 from telemetry.errors import InputError, escaped, quoted
+from telemetry.places import StorePath, open_file, size_of
 
 __all__ = ["Adapter", "Arrivals", "DefectLog", "Piece", "ReadOptions", "Source", "TimestampRule", "whole"]
 
@@ -35,8 +37,8 @@ class Source:
     ----------
     rank : int
         Position in the lexicographic order of the input's files, from 0.
-    path : Path
-        Where it lies.
+    path : Path or StorePath
+        Where it lies, here or in a store.
     name : str
         How messages call it: relative to what the user typed, with what cannot be printed escaped.
     repeats : str or None
@@ -49,7 +51,7 @@ class Source:
     """
 
     rank: int
-    path: Path
+    path: Path | StorePath
     name: str
     repeats: str | None = None
     partition: Mapping[str, str] = field(default_factory=dict)
@@ -58,6 +60,19 @@ class Source:
     def row(self, number: int) -> str:
         """How messages call a record of the file."""
         return f"row {number} after the header" if self.headed else f"row {number}"
+
+    def open(self) -> IO[bytes]:
+        """The file's bytes; OSError for a path that cannot be opened, InputError for a store that refuses."""
+        return open_file(self.path)
+
+    def for_arrow(self) -> Path | IO[bytes]:
+        """What Arrow's readers take: a path as it is, as they read it best, else an open stream."""
+        return self.path if isinstance(self.path, Path) else open_file(self.path, buffered=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes; OSError for a path that is not there."""
+        return size_of(self.path)
 
     @property
     def headed(self) -> bool:

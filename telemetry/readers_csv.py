@@ -86,11 +86,11 @@ def read_csv(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
 def _open(source: Source) -> pa.NativeFile:
     """The file's bytes, unpacked, without a byte order mark."""
     packed = "gzip" if source.path.suffix.lower() == ".gz" else None
-    stream = pa.input_stream(source.path, compression=packed)
+    stream = pa.input_stream(source.for_arrow(), compression=packed)
     if stream.read(3) == b"\xef\xbb\xbf":
         return stream
     stream.close()
-    return pa.input_stream(source.path, compression=packed)
+    return pa.input_stream(source.for_arrow(), compression=packed)
 
 
 def _header(source: Source, delimiter: str) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import IO, Any, Final, cast
 
 import numpy as np
@@ -67,8 +68,9 @@ def read_jsonl(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
 
 def _open(source: Source) -> IO[bytes]:
     if source.path.suffix.lower() == ".gz":
-        return cast(IO[bytes], gzip.open(source.path, "rb"))
-    return source.path.open("rb")
+        packed = source.path if isinstance(source.path, Path) else source.open()
+        return cast(IO[bytes], gzip.open(packed, "rb"))
+    return source.open()
 
 
 def _lines(stream: IO[bytes], source: Source) -> Iterator[list[bytes]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,8 @@ _LABELS: Final = ("session_id", "model", "turn_id", "region", "deployment", "sta
 _ROWS: Final = 1 << 17
 _ROWS_WITH_LISTS: Final = 1 << 13  # block hashes: thousands a row
 _PIECE_BYTES: Final = 1 << 26  # of columns as stored
+_HERE: Final = 1 << 20  # bytes of a column read at once; a store takes long for each request
+_AWAY: Final = 1 << 23
 
 
 def read_parquet(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
@@ -35,8 +38,8 @@ def read_parquet(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
     try:
         # Without pre-buffering only the pages of the batch in hand are held.
         labels = [names[name] for name in _LABELS if names[name] in metadata.schema.to_arrow_schema().names]
-        file = pq.ParquetFile(source.path, metadata=metadata, pre_buffer=False, buffer_size=1 << 20,
-                              read_dictionary=labels)
+        file = pq.ParquetFile(source.for_arrow(), metadata=metadata, pre_buffer=False,
+                              buffer_size=_HERE if isinstance(source.path, Path) else _AWAY, read_dictionary=labels)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _no_parquet(source, error) from None
     groups = range(metadata.num_row_groups) if source.piece is None else source.piece.groups
@@ -84,7 +87,7 @@ def parquet_pieces(source: Source) -> list[Source]:
 
 def _metadata(source: Source) -> pq.FileMetaData:
     try:
-        return pq.read_metadata(source.path)
+        return pq.read_metadata(source.for_arrow())
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _no_parquet(source, error) from None
 

@@ -7,6 +7,7 @@ import glob
 import hashlib
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -15,12 +16,12 @@ from urllib.parse import unquote
 
 from telemetry.adapter import Source
 from telemetry.errors import InputError, escaped, shorten
+from telemetry.places import StorePath, parse_place
+from telemetry.store_files import OUTPUT_MARKER, files_of_store
 
 __all__ = ["OUTPUT_MARKER", "content_hash", "expand"]
 
 _BLOCK: Final = 1 << 20
-#: A folder that holds a file of this name holds results of ours, which are never input.
-OUTPUT_MARKER: Final = ".kvcensus"
 #: What Hive writes in place of a null.
 _NO_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
@@ -31,9 +32,9 @@ def expand(inputs: Sequence[str], suffixes: Sequence[str]) -> list[Source]:
     Parameters
     ----------
     inputs : sequence of str
-        Files (of any suffix), folders (searched recursively) and globs. Names that start with
-        `.` or `_` inside a folder are skipped, as engines write their own records there, and so
-        are output folders of kvcensus.
+        Files (of any suffix), folders (searched recursively) and globs, here or as URIs of a store.
+        Names that start with `.` or `_` inside a folder are skipped, as engines write their own
+        records there, and so are output folders of kvcensus.
     suffixes : sequence of str
         What a file's name in a folder or under a glob must end with; case does not matter.
 
@@ -48,16 +49,19 @@ def expand(inputs: Sequence[str], suffixes: Sequence[str]) -> list[Source]:
     ------
     InputError
         For an input that is missing or holds no such file, for a file that is empty, is not a
-        regular file, or cannot be read, and for a name that is not UTF-8, as Arrow opens none.
+        regular file, or cannot be read, for a name that is not UTF-8, as Arrow opens none, and for
+        a store that refuses or does not answer.
     """
     if not inputs:
         raise InputError("no input was given. Name a file, a folder or a glob.")
-    found: dict[str, tuple[str, Path, int]] = {}
+    found: dict[str | StorePath, tuple[str, Path | StorePath, int]] = {}
+    wanted = tuple(suffix.lower() for suffix in suffixes)
     for name in sorted(set(inputs)):
-        for shown, path in _files(name, tuple(suffix.lower() for suffix in suffixes)):
+        for shown, path in _files_anywhere(name, wanted):
             _check_name(shown)
-            size = _size(shown, path)
-            found.setdefault(os.path.realpath(path), (shown, path, size))
+            size = _size(shown, path) if isinstance(path, Path) else _full(shown, path.size)
+            found.setdefault(os.path.realpath(path) if isinstance(path, Path) else path, (shown, path, size))
+    _check_told_apart([shown for shown, path, _ in found.values() if isinstance(path, StorePath)])
     # A backslash is doubled, so that two files never share a name.
     sources = [Source(rank, path, escaped(shown.replace("\\", "\\\\")), None, _partition(shown))
                for rank, (shown, path, _) in enumerate(found.values())]
@@ -80,9 +84,26 @@ def content_hash(sources: Sequence[Source]) -> str:
     digests: dict[str, bytes] = {}
     for source in sorted(sources, key=lambda source: source.rank):
         digest = digests.get(source.repeats) if source.repeats is not None else None
-        digests[source.name] = digest = digest or _digest(source.name, source.path)
+        digests[source.name] = digest = digest or _digest(source)
         total.update(digest)
     return total.hexdigest()
+
+
+def _files_anywhere(name: str, suffixes: tuple[str, ...]) -> list[tuple[str, Path | StorePath]]:
+    """The files of one input, here or in a store, each with the name for messages, in order."""
+    place = parse_place(name)
+    if isinstance(place, Path):
+        return [*_files(str(place) if name.lower().startswith("file:/") else name, suffixes)]
+    _check_name(name)
+    return [(file.shown, file) for file in files_of_store(place, suffixes)]
+
+
+def _check_told_apart(names: Sequence[str]) -> None:
+    """The same URI with other credentials or options may be another file: names do not show which."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"{shorten(name, 200)}: given with two sets of credentials or options, which messages "
+                             "do not show. Give it once.")
 
 
 def _files(name: str, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
@@ -178,10 +199,14 @@ def _size(name: str, path: Path) -> int:
     except OSError as error:
         raise InputError(f"{shorten(name, 200)}: the file cannot be read ({error.strerror}). "
                          "Check the link or the permissions.") from None
-    if status.st_size == 0:
+    return _full(name, status.st_size)
+
+
+def _full(name: str, size: int) -> int:
+    if size == 0:
         raise InputError(f"{shorten(name, 200)}: the file is empty (0 bytes). Export it again, or leave it "
                          "out.")
-    return status.st_size
+    return size
 
 
 def _repeats(sources: list[Source], sizes: list[int]) -> dict[int, str]:
@@ -193,26 +218,26 @@ def _repeats(sources: list[Source], sizes: list[int]) -> dict[int, str]:
     for group in alike.values():
         first: dict[bytes, str] = {}
         for source in group if len(group) > 1 else []:
-            owner = first.setdefault(_digest(source.name, source.path), source.name)
+            owner = first.setdefault(_digest(source), source.name)
             if owner != source.name:
                 repeats[source.rank] = owner
     return repeats
 
 
-def _digest(name: str, path: Path) -> bytes:
-    """SHA-256 of a file's bytes; `name` is that of a Source."""
+def _digest(source: Source) -> bytes:
+    """SHA-256 of a file's bytes."""
     try:
         digest = hashlib.sha256()
-        for block in _blocks(path):
+        for block in _blocks(source):
             digest.update(block)
     except OSError as error:
-        raise InputError(f"{name}: the file cannot be read to its end ({error.strerror}). "
+        raise InputError(f"{source.name}: the file cannot be read to its end ({error.strerror}). "
                          "Check that nothing writes or removes it.") from None
     return digest.digest()
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
+def _blocks(source: Source) -> Iterator[bytes]:
+    with source.open() as file:
         while block := file.read(_BLOCK):
             yield block
 

@@ -100,7 +100,7 @@ def _records(source: Source) -> Iterator[Record]:
     """Rows of the assistant lines and unreadable lines of one file; `source_row` is the line."""
     nodes: dict[str, _Node] = {}
     try:
-        with source.path.open("rb") as stream:
+        with source.open() as stream:
             for number, raw in lines(stream):
                 record = _line(source, raw, nodes)
                 if record is not None:

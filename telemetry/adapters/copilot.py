@@ -63,7 +63,7 @@ def _unzipped(stream: IO[bytes]) -> IO[bytes]:
 
 def _streams(source: Source) -> Iterator[IO[bytes]]:
     """The files of JSON lines that a source holds, one open at a time."""
-    with source.path.open("rb") as plain:
+    with source.open() as plain:
         if not source.path.name.lower().endswith(_ARCHIVES):
             yield _unzipped(plain)
             return

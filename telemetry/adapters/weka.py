@@ -196,10 +196,11 @@ def _load(source: Source) -> dict[str, Any]:
         When the file is not a session of this format; says what was expected where.
     """
     try:
-        if source.path.stat().st_size > _FILE_LIMIT:
+        if source.size > _FILE_LIMIT:
             raise InputError(f"{source.name}: larger than {_FILE_LIMIT >> 20} MiB; a file of this format is "
                              "one session. Split it, or check --format.")
-        session = parse_json(source.path.read_bytes())
+        with source.open() as stream:
+            session = parse_json(stream.read())
         if isinstance(session, dict):
             session["digest"] = _digest(session.get("requests"))
     except OSError as error:
