@@ -43,14 +43,15 @@ def check_apart(work: Path, out: Path) -> None:
 
 
 @contextmanager
-def work_folder(path: Path | None, out: Path) -> Iterator[Path]:
-    """The user's private folder, kept, or a temporary one, removed."""
+def work_folder(path: Path | None, out: Path | None) -> Iterator[Path]:
+    """The user's private folder, kept, or a temporary one, removed; `out` is what is published on this machine."""
     if path is None:
         with _temporary() as folder:
             yield folder
         return
     folder = _private(path)
-    check_apart(folder, out)
+    if out is not None:
+        check_apart(folder, out)
     descriptor = _locked(folder)
     if descriptor is None:
         raise UsageError(f"another run uses --work {folder}. Wait for its end, or name another folder.")
