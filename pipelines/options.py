@@ -14,7 +14,7 @@ from metrics.core.geometry import GEOMETRIES, Geometry, find_geometry
 from pipelines.arguments import Parser, threads
 from pipelines.config import Config, load_config
 from pipelines.engines import ENGINES, default_engine
-from pipelines.workdir import check_apart
+from pipelines.workdir import check_apart, check_store
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
 from replay.residency.cells import Plan
 from replay.residency.policy import find_policy, policies
@@ -64,7 +64,7 @@ class Options:
     read: ReadOptions
     plan: Plan
     geometry: Geometry
-    work: Path | None
+    work: Path | StorePath | None
     engine: str
     threads: int | None
     memory_limit: str | None
@@ -99,7 +99,7 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
                          "--arrivals poisson:RATE[:SEED], RATE in sessions a second.")
     if arrivals is not None and not adapter.needs_arrivals:
         raise UsageError(f"--arrivals: the format {adapter.name} has arrivals of its own.")
-    plan, out = _plan(given), _place("--out", given.out)
+    plan, out, engine = _plan(given), _place("--out", given.out), given.engine or default_engine()
     return Options(
         inputs=tuple(given.inputs), adapter=adapter, out=out,
         name=_whole(given.name) or f"{adapter.name} trace",
@@ -107,8 +107,8 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
         split_us=None if given.split is None else parse_duration(given.split),
         clock=clock, config=config,
         read=ReadOptions(config.columns, config.timestamp, config.context_excludes_cached, arrivals),
-        plan=plan, geometry=find_geometry(given.geometry), work=_work(given.work, out),
-        engine=given.engine or default_engine(),
+        plan=plan, geometry=find_geometry(given.geometry), work=_work(given.work, out, engine),
+        engine=engine,
         threads=given.threads, memory_limit=_memory(given.memory_limit), names=given.names, strict=given.strict,
         command=_command(given, plan),
     )
@@ -144,8 +144,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                         help="whether an object leaves after its last access (default: last)")
     parser.add_argument("--geometry", default="llama-2-70b", metavar="G",
                         help=f"KV geometry: {', '.join(GEOMETRIES)}, or bytes a token")
-    parser.add_argument("--work", type=Path, metavar="DIR",
-                        help="private folder for scratch and replay streams (default: a temporary one)")
+    parser.add_argument("--work", metavar="DIR", help="private folder for scratch and replay streams (default: a "
+                        "temporary one); with --engine spark also a URI of a store, for Spark's tables")
     parser.add_argument("--engine", choices=ENGINES, help=f"what computes (default: {default_engine()} here)")
     parser.add_argument("--threads", type=threads, metavar="N", help="cores to use (default: all)")
     parser.add_argument("--memory-limit", metavar="8GB", help="memory of the engine; the rest is spilled to disk")
@@ -208,8 +208,11 @@ def _place(option: str, text: str) -> Path | StorePath:
         raise UsageError(f"{option} {error}") from None
 
 
-def _work(work: Path | None, out: Path | StorePath) -> Path | None:
-    if work is not None and isinstance(out, Path):
+def _work(text: str | None, out: Path | StorePath, engine: str) -> Path | StorePath | None:
+    work = None if text is None else _place("--work", text)
+    if isinstance(work, StorePath):
+        check_store(work, engine)
+    if work is not None:
         check_apart(work, out)
     return work
 

@@ -93,8 +93,8 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
     out = OutputFolder(options.out) if isinstance(options.out, Path) else OutputStore(options.out)
     sources = expand(options.inputs, options.adapter.suffixes)
     log = DefectLog(strict=options.strict)
-    here = options.out if isinstance(options.out, Path) else None
-    with out.claimed(), work_folder(options.work, here) as work, _background() as pool:
+    here = options.work if isinstance(options.work, Path) else None  # else only tables are in a store
+    with out.claimed(), work_folder(here, options.out) as work, _background() as pool:
         digest = pool.submit(content_hash, sources)
         with open_engine(options, work) as engine:
             files = f"{len(sources)} file{'s' if len(sources) != 1 else ''}"

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from memory_store import MemoryStore, store
+
+from pipelines.workdir import work_tables
+from telemetry.places import StorePath, locate, parse_place
 
 __all__ = ["store"]
 
@@ -146,3 +151,45 @@ def test_out_as_a_file_uri(cli: Any) -> None:
     assert ran.rc == 0, ran.stderr
     assert (place / "all" / "manifest.json").is_file()
     assert ran.stdout.endswith(f"report: {place / 'all' / 'report.html'}\n")
+
+
+def test_work_in_a_store_is_for_spark(cli: Any, store: MemoryStore) -> None:
+    cli.fails(2, cli.file(), "--work", "s3://lake/work", says=["--work s3://lake/work: the engine duckdb"])
+    for uri in ("s3://AKIAKEY:passw0rd@lake/work", "s3a://lake/work?region=hidden"):
+        ran = cli.fails(2, cli.file(), "--engine", "spark", "--work", uri, says=["credentials or options", "lake/work"])
+        assert not any(part in ran.stderr for part in ("AKIAKEY", "passw0rd", "hidden"))
+    cli.fails(2, cli.file(), "--engine", "spark", "--work", "s3a://lake", says=["--work s3a://lake/ is a whole bucket"])
+    cli.fails(2, cli.file(), "--engine", "spark", "--work", "s3a://lake/reports/july/x", out=OUT, says=["identifiers"])
+
+
+def test_tables_in_a_store_have_a_folder_of_their_own_that_goes(store: MemoryStore) -> None:
+    store.objects["lake/work/mine"] = b"x"
+    place = parse_place("s3a://lake/work/")
+    assert isinstance(place, StorePath)
+    with work_tables(place) as one, work_tables(place) as two:
+        assert one != two
+        assert one.startswith("s3a://lake/work/kvcensus-")
+        system, path = locate(one)
+        with system.open_output_stream(f"{path}/tables/raw-0/part") as stream:
+            stream.write(b"x")
+        assert len(store.objects) == 2
+    assert [*store.objects] == ["lake/work/mine"]
+
+
+def test_parts_of_spark_get_their_names_without_a_rename(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    spark = pytest.importorskip("metrics.engines.spark")
+
+    def refused(*paths: str) -> None:
+        raise NotImplementedError("this store cannot rename")
+
+    def copied(before: str, after: str) -> None:
+        store.objects[after] = store.objects[before]
+
+    monkeypatch.setattr(store, "move", refused)
+    monkeypatch.setattr(store, "copy_file", copied)
+    schema = pa.schema([("a", pa.int64())])
+    with spark._writer("s3a://lake/work/raw-0", 3, schema) as write:
+        write(pa.record_batch([[1, 2]], schema=schema))
+    assert [*store.objects] == ["lake/work/raw-0/part-000003.parquet"]
+    assert pq.read_table(pa.BufferReader(store.objects["lake/work/raw-0/part-000003.parquet"])).to_pydict() == {
+        "a": [1, 2]}
