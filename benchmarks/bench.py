@@ -42,7 +42,7 @@ def job(trace: Path, threads: int, memory_limit: str) -> dict[str, Any]:
         outcome = characterize(parse([str(trace), *JOB, "--out", f"{folder}/out", "--work", f"{folder}/work",
                                       "--threads", str(threads), "--memory-limit", memory_limit]))
         seconds = time.perf_counter() - began
-        report = (outcome.windows[0] / "report.html").stat().st_size
+        report = Path(outcome.page).stat().st_size
     usage = resource.getrusage(resource.RUSAGE_SELF)
     unit = 1 if sys.platform == "darwin" else 1024
     return {"seconds": round(seconds, 2), "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),

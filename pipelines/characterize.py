@@ -6,7 +6,6 @@ stop in that time ends as any other.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from pipelines.streams import say, tell
 from telemetry.errors import EXIT_OK
 
 if TYPE_CHECKING:
+    from metrics.core.store import Results
     from pipelines.run import Outcome
 
 __all__ = ["main"]
@@ -56,19 +56,15 @@ def _report(outcome: Outcome) -> None:
         more = len(outcome.empty) - _MOST_EMPTY
         tell(f"windows without a call, left out: {', '.join(outcome.empty[:_MOST_EMPTY])}"
              + (f" and {more:,} more" if more > 0 else ""))
-    for folder in outcome.windows:
-        say("\n".join(_summary(folder)))
+    for results in outcome.windows:
+        say("\n".join(_summary(results)))
     say(f"report: {outcome.page}")
 
 
-def _summary(folder: os.PathLike[str]) -> list[str]:
-    from pathlib import Path
-
+def _summary(results: Results) -> list[str]:
     from figures.units import format_value
-    from metrics.core.store import Results
     from report_templates.context import heading
 
-    results = Results.open(Path(folder))
     head = heading(results.manifest)
     lines = [f"{head['name']}, {head['span']}"]
     for key, title in _SUMMARY:

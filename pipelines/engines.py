@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metrics.core.engine import Engine
+from pipelines.workdir import work_tables
 from telemetry.errors import UsageError
+from telemetry.places import StorePath
 
 if TYPE_CHECKING:
     from pipelines.options import Options
@@ -66,15 +68,26 @@ def _spark(options: Options, work: Path) -> Iterator[Engine]:
     ours = SparkSession.getActiveSession() is None
     # A stop ends a job in its middle; that the JVM's answer is missing then is no news.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    with spark_errors("starting Spark"), _own_signals():
-        session = open_session(threads=options.threads, memory_mb=options.memory_mb)
-    try:
-        probe(session)
-        yield SparkEngine(session, work.resolve().as_uri())
-    finally:
-        if ours:
-            with suppress(Exception):  # it may have been stopped already, together with its JVM
-                session.stop()
+    with _tables(options, work) as tables:
+        with spark_errors("starting Spark"), _own_signals():
+            session = open_session(threads=options.threads, memory_mb=options.memory_mb)
+        try:
+            probe(session)
+            yield SparkEngine(session, tables)
+        finally:
+            if ours:
+                with suppress(Exception):  # it may have been stopped already, together with its JVM
+                    session.stop()
+
+
+@contextmanager
+def _tables(options: Options, work: Path) -> Iterator[str]:
+    """URI of the folder for Spark's tables: the work folder, or where the user has one in a store."""
+    if isinstance(options.work, StorePath):
+        with work_tables(options.work) as uri:
+            yield uri
+    else:
+        yield work.resolve().as_uri()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from metrics.core.geometry import GEOMETRIES, Geometry, find_geometry
 from pipelines.arguments import Parser, threads
 from pipelines.config import Config, load_config
 from pipelines.engines import ENGINES, default_engine
-from pipelines.workdir import check_apart
+from pipelines.workdir import check_apart, check_store
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
 from replay.residency.cells import Plan
 from replay.residency.policy import find_policy, policies
@@ -22,7 +22,8 @@ from replay.residency.sampling import Sample, parse_sample
 from replay.residency.stream import Release
 from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
 from telemetry.adapter import Adapter, Arrivals, ReadOptions
-from telemetry.errors import UsageError, quoted
+from telemetry.errors import InputError, UsageError, quoted
+from telemetry.places import StorePath, parse_place
 from telemetry.registry import adapters, find_adapter
 
 __all__ = ["Options", "parse"]
@@ -54,7 +55,7 @@ class Options:
 
     inputs: tuple[str, ...]
     adapter: Adapter
-    out: Path
+    out: Path | StorePath
     name: str
     window: Window | None
     split_us: int | None
@@ -63,7 +64,7 @@ class Options:
     read: ReadOptions
     plan: Plan
     geometry: Geometry
-    work: Path | None
+    work: Path | StorePath | None
     engine: str
     threads: int | None
     memory_limit: str | None
@@ -98,16 +99,16 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
                          "--arrivals poisson:RATE[:SEED], RATE in sessions a second.")
     if arrivals is not None and not adapter.needs_arrivals:
         raise UsageError(f"--arrivals: the format {adapter.name} has arrivals of its own.")
-    plan = _plan(given)
+    plan, out, engine = _plan(given), _place("--out", given.out), given.engine or default_engine()
     return Options(
-        inputs=tuple(given.inputs), adapter=adapter, out=given.out,
+        inputs=tuple(given.inputs), adapter=adapter, out=out,
         name=_whole(given.name) or f"{adapter.name} trace",
         window=None if given.window is None else parse_window(given.window, clock.zone),
         split_us=None if given.split is None else parse_duration(given.split),
         clock=clock, config=config,
         read=ReadOptions(config.columns, config.timestamp, config.context_excludes_cached, arrivals),
-        plan=plan, geometry=find_geometry(given.geometry), work=_work(given.work, given.out),
-        engine=given.engine or default_engine(),
+        plan=plan, geometry=find_geometry(given.geometry), work=_work(given.work, out, engine),
+        engine=engine,
         threads=given.threads, memory_limit=_memory(given.memory_limit), names=given.names, strict=given.strict,
         command=_command(given, plan),
     )
@@ -116,10 +117,11 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = Parser(prog=prog, description="From a call log of LLM serving to a report on its KV cache.",
                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="files, folders or globs of one format")
+    parser.add_argument("inputs", nargs="+", metavar="INPUT",
+                        help="files, folders or globs of one format, here or as URIs of a store")
     formats = ", ".join(f"{a.name} ({a.description})" for a in adapters().values())
     parser.add_argument("--format", required=True, help=f"source format: {formats}")
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="where results and report go")
+    parser.add_argument("--out", required=True, metavar="DIR", help="where results and report go; or a URI of a store")
     parser.add_argument("--name", help="title of the report")
     parser.add_argument("--window", metavar="START/END", help="only calls in this range, ISO-8601, END not included")
     parser.add_argument("--split", metavar="1d", help="one report a window of this length, and an index")
@@ -142,8 +144,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                         help="whether an object leaves after its last access (default: last)")
     parser.add_argument("--geometry", default="llama-2-70b", metavar="G",
                         help=f"KV geometry: {', '.join(GEOMETRIES)}, or bytes a token")
-    parser.add_argument("--work", type=Path, metavar="DIR",
-                        help="private folder for scratch and replay streams (default: a temporary one)")
+    parser.add_argument("--work", metavar="DIR", help="private folder for scratch and replay streams (default: a "
+                        "temporary one); with --engine spark also a URI of a store, for Spark's tables")
     parser.add_argument("--engine", choices=ENGINES, help=f"what computes (default: {default_engine()} here)")
     parser.add_argument("--threads", type=threads, metavar="N", help="cores to use (default: all)")
     parser.add_argument("--memory-limit", metavar="8GB", help="memory of the engine; the rest is spilled to disk")
@@ -199,7 +201,17 @@ def _arrivals(text: str) -> Arrivals:
     return Arrivals(float(match[1]), int(match[2] or 0))
 
 
-def _work(work: Path | None, out: Path) -> Path | None:
+def _place(option: str, text: str) -> Path | StorePath:
+    try:
+        return parse_place(text)
+    except InputError as error:
+        raise UsageError(f"{option} {error}") from None
+
+
+def _work(text: str | None, out: Path | StorePath, engine: str) -> Path | StorePath | None:
+    work = None if text is None else _place("--work", text)
+    if isinstance(work, StorePath):
+        check_store(work, engine)
     if work is not None:
         check_apart(work, out)
     return work

@@ -17,10 +17,12 @@ from pipelines.moves import Moves
 from telemetry.errors import InputError, UsageError
 from telemetry.sources import OUTPUT_MARKER
 
-__all__ = ["OutputFolder", "ResultSet", "write_error"]
+__all__ = ["ADVICE", "INDEX", "MARK", "OutputFolder", "ResultSet", "write_error"]
 
-_INDEX = "index.html"
-_ADVICE = "Name a folder that is new, empty, or an earlier --out."
+INDEX = "index.html"
+ADVICE = "Name a folder that is new, empty, or an earlier --out."
+#: What the marker file says.
+MARK = b"An output folder of kvcensus; its results may be replaced."
 
 
 class ResultSet:
@@ -43,14 +45,14 @@ class ResultSet:
 
     def index(self, text: str) -> None:
         """The page that leads to the windows."""
-        self._names.append(_INDEX)
-        self.partial(_INDEX).write_text(text, encoding="utf-8")
+        self._names.append(INDEX)
+        self.partial(INDEX).write_text(text, encoding="utf-8")
 
     def publish(self) -> None:
         """Move everything to its place, in place of all that an earlier run wrote."""
         stale = [path.name for path in self.path.iterdir()
                  if not path.name.startswith(".") and path.name not in self._names
-                 and (path.name == _INDEX or (path / "manifest.json").is_file())]
+                 and (path.name == INDEX or (path / "manifest.json").is_file())]
         self._moves.make(self._names, stale)
 
     def clear(self) -> None:
@@ -73,11 +75,15 @@ class OutputFolder:
         self._lock: int | None = None
         try:
             if path.exists() and not path.is_dir():
-                raise UsageError(f"--out {path} is a file. {_ADVICE}")
+                raise UsageError(f"--out {path} is a file. {ADVICE}")
             if path.is_dir() and any(path.iterdir()) and not (path / OUTPUT_MARKER).is_file():
-                raise UsageError(f"--out {path} holds files that kvcensus did not write. {_ADVICE}")
+                raise UsageError(f"--out {path} holds files that kvcensus did not write. {ADVICE}")
         except OSError as error:
-            raise UsageError(f"--out {path} cannot be used: {error.strerror or error}. {_ADVICE}") from error
+            raise UsageError(f"--out {path} cannot be used: {error.strerror or error}. {ADVICE}") from error
+
+    def show(self, name: str) -> str:
+        """Where what lies in it is found."""
+        return str(self.path / name)
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -125,7 +131,7 @@ class OutputFolder:
             raise UsageError(f"another run is writing to --out {self.path}. Wait for its end, or name another folder.")
         self._lock = descriptor
         if flags & os.O_CREAT and not os.fstat(descriptor).st_size:
-            os.write(descriptor, b"An output folder of kvcensus; its results may be replaced.\n")
+            os.write(descriptor, MARK + b"\n")
 
 
 def write_error(path: Path, error: OSError) -> InputError:

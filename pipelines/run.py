@@ -23,6 +23,7 @@ from pipelines.engines import open_engine
 from pipelines.manifest import manifest
 from pipelines.options import Options
 from pipelines.outdir import OutputFolder, ResultSet, write_error
+from pipelines.outstore import OutputStore
 from pipelines.progress import Progress
 from pipelines.windows import windows_of
 from pipelines.workdir import work_folder
@@ -42,11 +43,14 @@ _STAGES_A_WINDOW = 4
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run made: the folder of each window, the windows without calls, the page to open."""
+    """What a run made: the results of each window, the windows without calls, the page to open.
 
-    windows: tuple[Path, ...]
+    The results are for their numbers: their tables have moved, to beside the page.
+    """
+
+    windows: tuple[Results, ...]
     empty: tuple[str, ...]
-    page: Path
+    page: str
     seconds: dict[str, float]
     log: DefectLog
 
@@ -86,10 +90,11 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
     """
     started = time.time()
     progress = progress or Progress()
-    out = OutputFolder(options.out)
+    out = OutputFolder(options.out) if isinstance(options.out, Path) else OutputStore(options.out)
     sources = expand(options.inputs, options.adapter.suffixes)
     log = DefectLog(strict=options.strict)
-    with out.claimed(), work_folder(options.work, options.out) as work, _background() as pool:
+    here = options.work if isinstance(options.work, Path) else None  # else only tables are in a store
+    with out.claimed(), work_folder(here, options.out) as work, _background() as pool:
         digest = pool.submit(content_hash, sources)
         with open_engine(options, work) as engine:
             files = f"{len(sources)} file{'s' if len(sources) != 1 else ''}"
@@ -104,10 +109,10 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
             windows, empty = windows_of(options, engine, ingested)
             with out.replaced() as results:
                 done = _windows(job, windows, results)
+                found = tuple(Results.open(results.partial(name)) for name in done)
     page = "index.html" if options.split_us is not None else f"{done[0]}/report.html"
     skipped = (*empty, *(window.name for window in windows if window.name not in done))
-    return Outcome(tuple(out.path / name for name in done), tuple(sorted(skipped)), out.path / page, progress.seconds,
-                   log)
+    return Outcome(found, tuple(sorted(skipped)), out.show(page), progress.seconds, log)
 
 
 def _load(engine: Engine, options: Options, sources: list[Source], log: DefectLog, progress: Progress) -> Loaded:

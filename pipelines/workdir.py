@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,15 +18,35 @@ from pipelines.locks import lock
 from pipelines.outdir import write_error
 from pipelines.streams import tell
 from telemetry.errors import UsageError
+from telemetry.places import StorePath, locate
 
-__all__ = ["check_apart", "work_folder"]
+__all__ = ["check_apart", "check_store", "work_folder", "work_tables"]
 
 _PREFIX = "kvcensus-"
 _LOCK = ".kvcensus-scratch"
 _BELOW = "kvcensus-work"
+_WITHIN = "--work {work} lies inside --out {out}, but it holds identifiers. Choose another place."
 
 
-def check_apart(work: Path, out: Path) -> None:
+def check_store(work: StorePath, engine: str) -> None:
+    """Only Spark's tables can lie in a store, and Spark is told of credentials and options elsewhere.
+
+    Raises
+    ------
+    UsageError
+        For another engine, for a URI that says more than a place, and for a whole bucket.
+    """
+    if engine != "spark":
+        raise UsageError(f"--work {work.shown}: the engine {engine} needs a folder of this machine. Name one, or "
+                         "choose --engine spark.")
+    if not work.plain:
+        raise UsageError(f"--work {work.shown}: Spark's tables cannot have credentials or options in their URI. Give "
+                         "them to Spark in its configuration, and in the environment of the driver and the executors.")
+    if not work.key.strip("/"):
+        raise UsageError(f"--work {work.shown} is a whole bucket. Name a folder in it.")
+
+
+def check_apart(work: Path | StorePath, out: Path | StorePath) -> None:
     """The work folder must not lie in what is published.
 
     Raises
@@ -33,24 +54,29 @@ def check_apart(work: Path, out: Path) -> None:
     UsageError
         When it does, and when a path leads nowhere.
     """
+    if isinstance(work, StorePath) and isinstance(out, StorePath) and work.lies_in(out):
+        raise UsageError(_WITHIN.format(work=work.shown, out=out.shown))
+    if isinstance(work, StorePath) or isinstance(out, StorePath):
+        return
     try:
         inner, outer = work.resolve(), out.resolve()
     except (OSError, RuntimeError) as error:
         raise UsageError(f"--work {work} cannot be used: its path or that of --out leads in a circle or is too "
                          "long. Name another folder.") from error
     if inner == outer or outer in inner.parents:
-        raise UsageError(f"--work {work} lies inside --out {out}, but it holds identifiers. Choose another place.")
+        raise UsageError(_WITHIN.format(work=work, out=out))
 
 
 @contextmanager
-def work_folder(path: Path | None, out: Path) -> Iterator[Path]:
-    """The user's private folder, kept, or a temporary one, removed."""
+def work_folder(path: Path | None, out: Path | StorePath | None) -> Iterator[Path]:
+    """The user's private folder, kept, or a temporary one, removed; `out` is what is published."""
     if path is None:
         with _temporary() as folder:
             yield folder
         return
     folder = _private(path)
-    check_apart(folder, out)
+    if out is not None:
+        check_apart(folder, out)
     descriptor = _locked(folder)
     if descriptor is None:
         raise UsageError(f"another run uses --work {folder}. Wait for its end, or name another folder.")
@@ -58,6 +84,18 @@ def work_folder(path: Path | None, out: Path) -> Iterator[Path]:
         yield folder
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def work_tables(place: StorePath) -> Iterator[str]:
+    """URI of a folder of its own in a store, removed at the end with all that is in it."""
+    uri = f"{place.shown.rstrip('/')}/{_PREFIX}{uuid.uuid4().hex}"
+    try:
+        yield uri
+    finally:
+        with place.explained(), suppress(FileNotFoundError):
+            system, path = locate(uri)
+            system.delete_dir(path)
 
 
 @contextmanager

@@ -63,6 +63,17 @@ class StorePath:
         return f"{self.scheme}://{_public(self.scheme, authority[2] if authority else '')}/{self.key}"
 
     @property
+    def plain(self) -> bool:
+        """Whether `shown` is all that the URI says."""
+        said = self.root.partition("://")[2]
+        return "?" not in said and _public(self.scheme, said) == said
+
+    def lies_in(self, other: StorePath) -> bool:
+        """Whether it is the other place or below it."""
+        mine, theirs = (place.shown.partition("://")[2].rstrip("/") + "/" for place in (self, other))
+        return mine.startswith(theirs)
+
+    @property
     def name(self) -> str:
         return PurePosixPath(self.key).name
 
@@ -82,7 +93,8 @@ class StorePath:
         """The file system and the path in it; InputError where the store cannot be reached."""
         with self.explained():
             system, top = connect(self.root)
-        return system, f"{top.rstrip('/')}/{self.key}".rstrip("/") if self.key else top
+        path = f"{top.rstrip('/')}/{self.key}".rstrip("/") if self.key else top
+        return system, path.lstrip("/") if self.scheme in _AZURE else path
 
     @contextmanager
     def explained(self) -> Iterator[None]:

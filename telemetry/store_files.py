@@ -30,7 +30,8 @@ def files_of_store(place: StorePath, suffixes: tuple[str, ...]) -> list[StorePat
         When nothing is there or matches, and when the store refuses.
     """
     system, path = place.located()
-    base = f"{place.below('').located()[1].rstrip('/')}/"
+    key = place.key.rstrip("/")
+    base = path.removesuffix(key) if key else f"{path.rstrip('/')}/"
     with place.explained():
         found = _found(system, path, base, place, suffixes)
     return [place.below(info.path.removeprefix(base), info.size or 0) for info in found]
@@ -97,7 +98,7 @@ def _matches(system: FileSystem, folder: str, pattern: Sequence[str]) -> Iterato
         below = [info for info in _listed(system, folder) if fnmatch.fnmatchcase(info.base_name, head)
                  and (info.base_name[:1] != "." or head[:1] == ".")]
     else:
-        below = system.get_file_info([f"{folder.rstrip('/')}/{head}"])
+        below = system.get_file_info([f"{folder.rstrip('/')}/{head}" if folder else head])
     for info in below:
         if not rest:
             if info.type != FileType.NotFound:
@@ -107,7 +108,7 @@ def _matches(system: FileSystem, folder: str, pattern: Sequence[str]) -> Iterato
 
 
 def _listed(system: FileSystem, folder: str) -> list[FileInfo]:
-    return sorted(system.get_file_info(FileSelector(folder)), key=lambda info: str(info.path))
+    return sorted(system.get_file_info(FileSelector(folder.rstrip("/") or folder)), key=lambda info: str(info.path))
 
 
 def _is_ours(system: FileSystem, folder: str) -> bool:

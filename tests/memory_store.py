@@ -111,7 +111,10 @@ class MemoryStore(FileSystemHandler):
     def _never(self, *args: Any) -> Any:
         raise AssertionError(f"no object store can do this: {args}")
 
-    move = copy_file = open_append_stream = create_dir = delete_dir_contents = delete_root_dir_contents = _never
+    def create_dir(self, path: str, recursive: bool) -> None:
+        self._did("create", path)  # a folder is there when something is in it
+
+    move = copy_file = open_append_stream = delete_dir_contents = delete_root_dir_contents = _never
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ ARGUMENTS = {"kvcensus": "characterize", "spark-submit": "pipelines/characterize
 
 
 def test_there_are_examples() -> None:
-    assert len(COMMANDS) == 6
+    assert len(COMMANDS) == 7
     assert len(blocks("toml")) == 1
     assert len(blocks("python")) == 1
 

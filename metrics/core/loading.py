@@ -15,7 +15,6 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs
 import pyarrow.parquet as pq
 
 from metrics.core.engine import Engine, Sink, SpreadingEngine
@@ -23,6 +22,7 @@ from metrics.core.names import NUMBERED, NUMBERED_SCHEMA, Names, Numbers
 from metrics.core.tally import Tally
 from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
 from telemetry.errors import InputError
+from telemetry.places import locate
 from telemetry.registry import find_adapter
 
 __all__ = ["ROWS_PER_FILE", "STORED", "Loaded", "spread", "stream"]
@@ -123,7 +123,7 @@ def _read(source: Source, sink: Sink, *, format_name: str, options: ReadOptions,
 def _renumber(part: tuple[str, Mapping[str, Numbers]], sink: Sink) -> None:
     """Rows with the numbers of one piece get the numbers of the input. Runs on a worker."""
     uri, numbers = part
-    system, path = pa.fs.FileSystem.from_uri(uri)
+    system, path = locate(uri)
     with pq.ParquetFile(path, filesystem=system, read_dictionary=["session_id", "turn_id"]) as file:
         for batch in file.iter_batches(_ROWS_AT_ONCE):
             columns = {name: batch[name] for name in _RAW_SCHEMA.names}

@@ -18,6 +18,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from metrics.core.engine import Sink
+from telemetry.places import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -191,7 +192,7 @@ class SparkEngine:
 
     def _remove(self, folder: str) -> None:
         """By Arrow, as the JVM may be gone when an engine is closed."""
-        system, path = pa.fs.FileSystem.from_uri(folder)
+        system, path = locate(folder)
         with suppress(FileNotFoundError):
             system.delete_dir(path)
 
@@ -203,7 +204,7 @@ def _writer(folder: str, place: int, schema: pa.Schema) -> Iterator[Sink]:
     Arrow writes the file itself, several times as fast as rows through the JVM. It gets its name when it is
     whole: a task that is run twice writes the same rows twice, and the later one replaces the earlier.
     """
-    system, path = pa.fs.FileSystem.from_uri(folder)
+    system, path = locate(folder)
     system.create_dir(path, recursive=True)
     partial = f"{path}/_{place}-{uuid.uuid4().hex}"
     # A file without rows still has its columns.
@@ -221,11 +222,20 @@ def _writer(folder: str, place: int, schema: pa.Schema) -> Iterator[Sink]:
 
         yield write
         flush()
-    system.move(partial, f"{path}/part-{place:06d}.parquet")
+    _rename(system, partial, f"{path}/part-{place:06d}.parquet")
+
+
+def _rename(system: pa.fs.FileSystem, before: str, after: str) -> None:
+    """Where a store cannot rename, a copy appears as a whole too."""
+    try:
+        system.move(before, after)
+    except NotImplementedError:
+        system.copy_file(before, after)
+        system.delete_file(before)
 
 
 def _entries(folder: str) -> list[pa.fs.FileInfo]:
-    system, path = pa.fs.FileSystem.from_uri(folder)
+    system, path = locate(folder)
     found: list[pa.fs.FileInfo] = system.get_file_info(pa.fs.FileSelector(path))
     return found
 

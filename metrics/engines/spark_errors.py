@@ -65,6 +65,12 @@ _RULES = (
           r"^FileNotFoundError\b|Mkdirs failed to create|AccessControlException|Permission denied", InputError,
           f"a file or folder is not there, or not for the executors ({{why}}). {_SHARED}."),
     _Rule(r"\[FAILED_READ_FILE\.", InputError, f"a file cannot be read ({{why}}). {_SHARED}."),
+    _Rule(r"No FileSystem for scheme|Class org\.apache\.hadoop\.fs\.\S+ not found|UnsupportedFileSystemException",
+          UsageError, "Spark itself cannot use the store of --work ({why}). Give it the connector, for S3 "
+          "--packages org.apache.hadoop:hadoop-aws:VERSION of spark-submit, in the version of its Hadoop."),
+    _Rule(r"^OSError: .*(?:AWS Error|google::cloud|Azure|HDFS)", InputError,
+          "a store refuses or does not answer ({why}). Check the credentials of the driver and of the executors, and "
+          "the network."),
     _Rule(r"\[(?:ARITHMETIC|CAST)_OVERFLOW\]", KvcensusError, "an exact integer result does not fit ({why})."),
     _Rule(r"\[JAVA_GATEWAY_EXITED\]|Could not parse Master URL", UsageError,
           "Spark did not start ({why}); its lines above say why. It needs Java 17 or newer, found by JAVA_HOME or "

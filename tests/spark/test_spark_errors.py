@@ -56,6 +56,23 @@ def bad_row(_: object) -> int:
     raise InputError("calls.csv, row 3, column é: '[PATH_NOT_FOUND] x' is wrong. Mend it.")
 
 
+def test_a_store_that_spark_cannot_use(spark: Any) -> None:
+    error = failure(lambda: spark.range(1).write.orc("s3a://bucket/work"))
+    assert type(error) is UsageError
+    assert "Spark itself cannot use the store of --work" in str(error)
+    assert "--packages org.apache.hadoop:hadoop-aws:VERSION" in str(error)
+
+
+def refused(_: object) -> int:
+    raise OSError("When uploading key 'x' in bucket 'b': AWS Error ACCESS_DENIED during PutObject operation")
+
+
+def test_a_store_that_refuses_an_executor(spark: Any) -> None:
+    error = failure(one_task(spark, refused))
+    assert type(error) is InputError
+    assert "a store refuses or does not answer (OSError: When uploading key" in str(error)
+
+
 @pytest.mark.parametrize("how", ["rdd", "collect", "arrow", "write"])
 def test_an_error_of_ours_comes_back_as_it_was_raised(spark: Any, tmp_path: Path, how: str) -> None:
     jobs = {"rdd": one_task(spark, bad_row), "collect": lambda: column(spark, bad_row).collect(),

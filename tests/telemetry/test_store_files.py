@@ -203,6 +203,15 @@ def test_what_a_place_shows() -> None:
     assert azure.shown == "abfss://logs@account.dfs.core.windows.net/x"
 
 
+@pytest.mark.parametrize(("uri", "path"), [
+    ("abfs://c@account.dfs.core.windows.net/p/x*", "c/p/x*"), ("abfss://account.dfs.core.windows.net/c/p/", "c/p"),
+    ("gs://b/c d/%20", "b/c d/%20"), ("s3a://b/a?region=us-east-1", "b/a"), ("s3://b?region=us-east-1", "b")])
+def test_paths_are_what_arrow_calls_them(uri: str, path: str) -> None:
+    place = parse_place(uri)
+    assert isinstance(place, StorePath)
+    assert place.located()[1] == path
+
+
 def test_file_uris_are_paths(tmp_path: Path) -> None:
     place = tmp_path / "a b%.csv"
     place.write_text("x")
