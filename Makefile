@@ -19,7 +19,7 @@ test: $(VENV)/dev  ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder
 
 test-quick: $(VENV)/dev  ## run the tests on DuckDB that are not slow
-	$(BIN)/python -m pytest -m 'not slow' --durations=5 --durations-min=1
+	$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder -m 'not slow' --durations=5 --durations-min=1
 
 check: $(VENV)/dev  ## lint, types, and the direction of imports
 	$(BIN)/ruff check .
