@@ -163,17 +163,17 @@ def test_work_in_a_store_is_for_spark(cli: Any, store: MemoryStore) -> None:
 
 
 def test_tables_in_a_store_have_a_folder_of_their_own_that_goes(store: MemoryStore) -> None:
-    store.objects["lake/work/mine"] = b"x"
-    place = parse_place("s3a://lake/work/")
+    store.objects["lake/scratch/mine"] = b"x"
+    place = parse_place("s3a://lake/scratch/")
     assert isinstance(place, StorePath)
     with work_tables(place) as one, work_tables(place) as two:
         assert one != two
-        assert one.startswith("s3a://lake/work/kvcensus-")
+        assert one.startswith("s3a://lake/scratch/kvcensus-")
         system, path = locate(one)
         with system.open_output_stream(f"{path}/tables/raw-0/part") as stream:
             stream.write(b"x")
         assert len(store.objects) == 2
-    assert [*store.objects] == ["lake/work/mine"]
+    assert [*store.objects] == ["lake/scratch/mine"]
 
 
 def test_parts_of_spark_get_their_names_without_a_rename(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,8 +188,8 @@ def test_parts_of_spark_get_their_names_without_a_rename(store: MemoryStore, mon
     monkeypatch.setattr(store, "move", refused)
     monkeypatch.setattr(store, "copy_file", copied)
     schema = pa.schema([("a", pa.int64())])
-    with spark._writer("s3a://lake/work/raw-0", 3, schema) as write:
+    with spark._writer("s3a://lake/scratch/raw-0", 3, schema) as write:
         write(pa.record_batch([[1, 2]], schema=schema))
-    assert [*store.objects] == ["lake/work/raw-0/part-000003.parquet"]
-    assert pq.read_table(pa.BufferReader(store.objects["lake/work/raw-0/part-000003.parquet"])).to_pydict() == {
+    assert [*store.objects] == ["lake/scratch/raw-0/part-000003.parquet"]
+    assert pq.read_table(pa.BufferReader(store.objects["lake/scratch/raw-0/part-000003.parquet"])).to_pydict() == {
         "a": [1, 2]}
