@@ -85,7 +85,7 @@ def run(folder: Path, *names: str) -> Results:
     options = parse([*(str(WEKA / name) for name in names), "--format", "weka", "--arrivals", "poisson:0.01:3",
                      "--out", str(folder / "out"), "--policies", "lru", "--key", "session", "--budgets", "100%",
                      "--threads", "2"])
-    return Results.open(characterize(options).windows[0])
+    return characterize(options).windows[0]
 
 
 def by_session(requests: list[Request]) -> list[list[Request]]:
