@@ -13,7 +13,8 @@ from pathlib import Path
 
 from pipelines.arguments import Parser, threads
 from pipelines.published import published_profiles
-from telemetry.errors import UsageError
+from telemetry.errors import InputError, UsageError
+from telemetry.places import StorePath, parse_place
 from tracesim.profile import Profile
 from tracesim.profile_file import load_profile, profiles
 
@@ -69,8 +70,7 @@ def parse_generate(argv: Sequence[str] | None = None, prog: str = "generate") ->
     if given.classes is not None:
         profile = profile.with_classes(given.classes)
     profile = profile.with_effectiveness(given.cache_effectiveness).with_stickiness(given.stickiness)
-    _check_out(given.out)
-    return GenerateOptions(profile, given.seed, given.out, given.threads or os.cpu_count() or 1,
+    return GenerateOptions(profile, given.seed, _folder(given.out), given.threads or os.cpu_count() or 1,
                            given.profile if given.check else None, _command(given))
 
 
@@ -78,7 +78,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser = Parser(prog=prog, description="A synthetic call log with the statistics of a published trace.",
                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--profile", required=True, metavar="P", help=f"{', '.join(profiles())}, or a .toml file")
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="a folder that is new or empty")
+    parser.add_argument("--out", required=True, metavar="DIR", help="a folder that is new or empty")
     parser.add_argument("--seed", type=_whole(0, _MOST_SEED), default=0, metavar="N",
                         help="the same profile, knobs and seed give the same trace (default 0)")
     parser.add_argument("--sessions", type=_whole(1, 10**10), metavar="N",
@@ -118,13 +118,23 @@ def _number(low: float, high: float) -> Callable[[str], float]:
     return parse
 
 
-def _check_out(out: Path) -> None:
-    """A trace never takes the place of anything."""
+def _folder(text: str) -> Path:
+    """Where a trace goes: a folder of this machine, and nothing's place is taken.
+
+    A URI of a store would be written as a folder called `s3:`.
+    """
+    try:
+        out = parse_place(text)
+    except InputError as error:
+        raise UsageError(f"--out {error}") from None
+    if isinstance(out, StorePath):
+        raise UsageError(f"--out {out.shown}: a trace is written to a folder of this machine. Write it there, and copy it.")
     try:
         if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
             raise UsageError(f"--out {out} exists and is no empty folder. Name a folder that is new or empty.")
     except OSError as error:
         raise UsageError(f"--out {out} cannot be used: {error.strerror or error}. Name another folder.") from error
+    return out
 
 
 def _command(given: argparse.Namespace) -> str:

@@ -6,7 +6,7 @@ SQL is written once, in the subset that the engines share; what differs between 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -102,9 +102,9 @@ class Engine(Protocol):
 class SpreadingEngine(Engine, Protocol):
     """An engine whose workers can read an input themselves."""
 
-    def spread(self, name: str, schema: pa.Schema, parts: Sequence[Part],
-               read: Callable[[Part, Sink], Result]) -> list[Result]:
-        """Make table `name` of the batches that `read` gives to a sink for each part, one task a part.
+    def spread(self, tables: Mapping[str, pa.Schema], parts: Sequence[Part],
+               read: Callable[[Part, Mapping[str, Sink]], Result]) -> list[Result]:
+        """Make tables, by name, of the batches that `read` gives to their sinks for each part, one task a part.
 
         Returns what `read` returned for each part, in order. Parts, results and `read` travel pickled; an
         error of ours that `read` raises is raised here.

@@ -8,7 +8,8 @@ from metrics.core.engine import Engine
 
 __all__ = ["Identity", "identify_sessions"]
 
-_DISTINCT = "select distinct session_id from usable where session_id is not null"
+_OF_CALLS = "(select session_id from usable where session_id is not null)"
+_DISTINCT = "select distinct session_id from {relation} as session_ids_again"
 _SHARED = """
     select count(*) as n from (
         select {hash} as h from ({distinct}) as ids group by {hash} having count(*) > 1) as shared"""
@@ -25,7 +26,7 @@ class Identity:
     calls : str
         The relation in which `key` can be written.
     ids : str
-        A relation of every session of `usable`: `session_id`, and its integer `session`.
+        A relation of sessions, each of `usable` among them: `session_id`, and its integer `session`.
     """
 
     key: str
@@ -33,14 +34,19 @@ class Identity:
     ids: str
 
 
-def identify_sessions(engine: Engine) -> Identity:
+def identify_sessions(engine: Engine, known: str | None = None) -> Identity:
     """An integer for each session id of `usable`, the same for equal ids and another for others.
 
     An engine that would shuffle every call for a number takes the hash of the id, if no two ids share one.
+
+    Parameters
+    ----------
+    known : str, optional
+        A relation with every `session_id` of `usable`, perhaps more than once, and perhaps with others.
     """
-    hashed = engine.dialect.hash64("session_id")
-    if engine.dialect.hash_names_session and not engine.row(_SHARED.format(hash=hashed, distinct=_DISTINCT))["n"]:
-        return Identity(hashed, "calls", f"(select session_id, {hashed} as session from ({_DISTINCT}) as distinct_ids)")
-    engine.number("session_numbers", _DISTINCT, "session")
+    distinct, hashed = _DISTINCT.format(relation=known or _OF_CALLS), engine.dialect.hash64("session_id")
+    if engine.dialect.hash_names_session and not engine.row(_SHARED.format(hash=hashed, distinct=distinct))["n"]:
+        return Identity(hashed, "calls", f"(select session_id, {hashed} as session from ({distinct}) as distinct_ids)")
+    engine.number("session_numbers", distinct, "session")
     return Identity("session_numbers.session",
                     "calls join session_numbers on calls.session_id = session_numbers.session_id", "session_numbers")

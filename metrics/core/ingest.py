@@ -78,7 +78,7 @@ def ingest(engine: Engine, loaded: Loaded, rules: Sequence[ClassRule], *, event_
         tally = Tally.of(engine, "usable")
     if tally.first_us is None or tally.last_us is None:
         raise InputError(_nothing(loaded.tally.rows, defects))
-    identity = identify_sessions(engine)
+    identity = identify_sessions(engine, loaded.sessions)
     loaded.names.publish(engine, rules, tally.used)
     return Ingested(loaded.tally.rows, tally.sound, defects, tally.first_us, tally.last_us, loaded.in_order, identity)
 

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from metrics.core.engine import Engine, Sink, SpreadingEngine
 from metrics.core.names import NUMBERED, NUMBERED_SCHEMA, Names, Numbers
+from metrics.core.session_ids import SESSION_SCHEMA, SessionIds
 from metrics.core.tally import Tally
 from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
 from telemetry.errors import InputError
@@ -49,11 +50,14 @@ class Loaded:
     tally : Tally
     in_order : bool
         Known to be ordered by time as a whole.
+    sessions : str or None
+        A relation that holds every session id of a sound row, some more than once; None where nobody has looked.
     """
 
     names: Names
     tally: Tally
     in_order: bool = False
+    sessions: str | None = None
 
 
 def stream(engine: Engine, batches: Iterable[pa.RecordBatch]) -> Loaded:
@@ -84,7 +88,7 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
     pieces = [piece for source in sources for piece in adapter.pieces(source)]
     names, tally = _first_names(adapter, pieces, options), Tally()
     read = partial(_read, format_name=adapter.name, options=options, strict=log.strict, expected=names)
-    found = engine.spread("raw", _RAW_SCHEMA, pieces, read)
+    found = engine.spread({"raw": _RAW_SCHEMA, "session_ids": SESSION_SCHEMA}, pieces, read)
     work, right = [], True
     for file, (collected, local, seen) in zip(engine.files("raw"), found, strict=True):
         log.absorb(collected)
@@ -94,8 +98,8 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
         right = right and all((column == np.arange(len(column))).all() for column in numbers.values())
     adapter.check(sources, options, log)
     if not right:
-        engine.spread("raw", _RAW_SCHEMA, work, _renumber)
-    return Loaded(names, tally)
+        engine.spread({"raw": _RAW_SCHEMA}, work, _renumber)
+    return Loaded(names, tally, sessions="session_ids")
 
 
 def _first_names(adapter: Adapter, pieces: Sequence[Source], options: ReadOptions) -> Names:
@@ -108,19 +112,21 @@ def _first_names(adapter: Adapter, pieces: Sequence[Source], options: ReadOption
     return names
 
 
-def _read(source: Source, sink: Sink, *, format_name: str, options: ReadOptions, strict: bool,
+def _read(source: Source, sinks: Mapping[str, Sink], *, format_name: str, options: ReadOptions, strict: bool,
           expected: Names) -> tuple[str, Names, Tally]:
-    """Give the calls of one piece to a sink; returns what was wrong with them, the names that they number, and
-    what they sum up to. Runs on a worker."""
-    log, names, tally = DefectLog(strict=strict), Names(), Tally()
+    """Give the calls of one piece, and their session ids, to sinks; returns what was wrong with them, the names that
+    they number, and what they sum up to. Runs on a worker."""
+    log, names, tally, sessions = DefectLog(strict=strict), Names(), Tally(), SessionIds(sinks["session_ids"])
     names.adopt(expected)
     for batch in tally.watched(names.numbered(find_adapter(format_name).read([source], options, log))):
+        sessions.add(batch)
         pos = pc.add(pc.multiply(batch["source_rank"].cast(pa.int64()), ROWS_PER_FILE), batch["source_row"])
-        sink(pa.RecordBatch.from_arrays([pos, *(batch[name] for name in STORED)], schema=_RAW_SCHEMA))
+        sinks["raw"](pa.RecordBatch.from_arrays([pos, *(batch[name] for name in STORED)], schema=_RAW_SCHEMA))
+    sessions.flush()
     return log.as_json(), names, tally
 
 
-def _renumber(part: tuple[str, Mapping[str, Numbers]], sink: Sink) -> None:
+def _renumber(part: tuple[str, Mapping[str, Numbers]], sinks: Mapping[str, Sink]) -> None:
     """Rows with the numbers of one piece get the numbers of the input. Runs on a worker."""
     uri, numbers = part
     system, path = locate(uri)
@@ -129,7 +135,7 @@ def _renumber(part: tuple[str, Mapping[str, Numbers]], sink: Sink) -> None:
             columns = {name: batch[name] for name in _RAW_SCHEMA.names}
             for name, column in NUMBERED.items():
                 columns[column] = pa.array(numbers[name]).take(batch[column])
-            sink(pa.RecordBatch.from_arrays([*columns.values()], schema=_RAW_SCHEMA))
+            sinks["raw"](pa.RecordBatch.from_arrays([*columns.values()], schema=_RAW_SCHEMA))
 
 
 @dataclass

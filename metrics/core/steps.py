@@ -35,25 +35,25 @@ _CALLS = """
     select pos, session_id, t_us, context_tokens as x,
            case when cached_tokens > context_tokens then context_tokens else cached_tokens end as c,
            output_tokens as o, cached_tokens > context_tokens as clipped,
-           turn_id, user_initiated, duration_us, failed, prefix_keys, block_size,
+           turn_id, user_initiated, duration_us, failed, prefix_keys, block_size, has_session, has_turn, has_prefix,
            coalesce(model_no, 0) as model_no, region_no, deployment_no,
            coalesce({seat}, coalesce(region_no, 0) * cast({limit} as bigint)) as seat
     from usable where {inside}"""
 
 _LOADS = """
     select *, {seat} as place_no from (
-        select model_no, region_no, deployment_no, session_id is not null as sessioned, count(*) as calls,
+        select model_no, region_no, deployment_no, has_session as sessioned, count(*) as calls,
                cast(sum(x) as bigint) as x, count(c) as cached, cast(sum(x - c) as bigint) as uncached,
                count(o) as output, cast(sum(case when o is not null then x end) as bigint) as x_with_output,
                cast(sum(o) as bigint) as o,
                count(duration_us) as durations,
-               count(case when block_size is not null and prefix_keys is not null then 1 end) as prefixes,
-               count(case when user_initiated is not null or turn_id is not null then 1 end) as turns,
-               count(case when user_initiated is null and turn_id is not null then 1 end) as turn_ids_decide,
+               count(case when block_size is not null and has_prefix then 1 end) as prefixes,
+               count(case when user_initiated is not null or has_turn then 1 end) as turns,
+               count(case when user_initiated is null and has_turn then 1 end) as turn_ids_decide,
                count(case when clipped then 1 end) as clipped, count(case when failed then 1 end) as failed,
                count(case when x = 0 then 1 end) as zero_context,
                min(t_us) as first_us, max(t_us) as last_us
-        from calls group by model_no, region_no, deployment_no, session_id is not null
+        from calls group by model_no, region_no, deployment_no, has_session
     ) as sums"""
 
 _DEPLOYMENT, _PREVIOUS_DEPLOYMENT = (f"({seat} & {NUMBER_LIMIT - 1})" for seat in ("seat", "previous_seat"))
@@ -99,7 +99,7 @@ _ORDERED = """
                {lasted} as previous_duration_us,
                {misplaced} as misplaced,
                {busy} as busy_until_us
-        from {calls} where calls.session_id is not null
+        from {calls} where calls.has_session
         window w as (partition by {session} order by t_us, pos)
     ) as neighbours"""
 

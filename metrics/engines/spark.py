@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -91,16 +91,18 @@ class SparkEngine:
         self.drop(name)
         self.session.createDataFrame(table).createOrReplaceTempView(name)
 
-    def spread(self, name: str, schema: pa.Schema, parts: Sequence[Part],
-               read: Callable[[Part, Sink], Result]) -> list[Result]:
-        folder = self._new(name)
+    def spread(self, tables: Mapping[str, pa.Schema], parts: Sequence[Part],
+               read: Callable[[Part, Mapping[str, Sink]], Result]) -> list[Result]:
+        folders = {name: self._new(name) for name in tables}
 
         def run(place: int, part: Part) -> Result:
-            with _writer(folder, place, schema) as write:
-                return read(part, write)
+            with ExitStack() as files:
+                return read(part, {name: files.enter_context(_writer(folder, place, tables[name]))
+                                   for name, folder in folders.items()})
 
         results = self._tasks(parts, run)
-        self._adopt(name, self.session.read.parquet(folder), folder)
+        for name, folder in folders.items():
+            self._adopt(name, self.session.read.parquet(folder), folder)
         return results
 
     def files(self, name: str) -> list[str]:
@@ -201,14 +203,15 @@ class SparkEngine:
 def _writer(folder: str, place: int, schema: pa.Schema) -> Iterator[Sink]:
     """A sink into one file of a table's folder.
 
-    Arrow writes the file itself, several times as fast as rows through the JVM. It gets its name when it is
-    whole: a task that is run twice writes the same rows twice, and the later one replaces the earlier.
+    Arrow writes the file itself, several times as fast as rows through the JVM; only the time has statistics, as
+    only it is filtered by. The file gets its name when it is whole: a task that is run twice writes the same rows twice, and the later one replaces the earlier.
     """
     system, path = locate(folder)
     system.create_dir(path, recursive=True)
     partial = f"{path}/_{place}-{uuid.uuid4().hex}"
     # A file without rows still has its columns.
-    with pq.ParquetWriter(partial, schema, filesystem=system, compression="snappy") as writer:
+    with pq.ParquetWriter(partial, schema, filesystem=system, compression="snappy", use_dictionary=_repetitive(schema),
+                          write_statistics=[name for name in schema.names if name == "t_us"]) as writer:
         waiting: list[pa.RecordBatch] = []
 
         def write(batch: pa.RecordBatch) -> None:
@@ -223,6 +226,12 @@ def _writer(folder: str, place: int, schema: pa.Schema) -> Iterator[Sink]:
         yield write
         flush()
     _rename(system, partial, f"{path}/part-{place:06d}.parquet")
+
+
+def _repetitive(schema: pa.Schema) -> list[str]:
+    """Columns with few values, or the same ones again and again; 64-bit numbers are times, places and amounts."""
+    return [f"{item.name}.list.element" if pa.types.is_list(item.type) else item.name
+            for item in schema if item.type != pa.int64()]
 
 
 def _rename(system: pa.fs.FileSystem, before: str, after: str) -> None:

@@ -45,6 +45,11 @@ _LOCAL = {
 }
 _MOST_HEAP = 8 << 30
 
+#: Nobody waits for a single answer, so pauses of the collector do not matter, and its total cost does. Code that runs
+#: for a second or two is compiled for less: inlined and unrolled as usual, compiling takes as long as the work itself.
+_JVM = ("-XX:+IgnoreUnrecognizedVMOptions -XX:+UseParallelGC -XX:FreqInlineSize=100 -XX:InlineSmallCode=1000 "
+        "-XX:MaxInlineLevel=9 -XX:LoopUnrollLimit=10 -XX:-PartialPeelLoop -XX:-UseSuperWord")
+
 #: For the JVM: errors come back as exceptions, and its log says nothing more.
 LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 
@@ -90,8 +95,7 @@ def _local(threads: int | None, memory_mb: int | None) -> dict[str, str]:
     return {
         **_LOCAL,
         "spark.driver.memory": f"{heap}m",
-        # Nobody waits for a single answer, so pauses of the collector do not matter, and its total cost does.
-        "spark.driver.extraJavaOptions": f"{LOGGING} -XX:+UseParallelGC",
+        "spark.driver.extraJavaOptions": f"{LOGGING} {_JVM}",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         # As many tasks as cores, until a table needs more. To adapt them at run time costs each query a third of
         # its time.

@@ -89,20 +89,21 @@ def cells_here(plan: Plan, stream: StreamFile, beta: int, threads: int) -> Repla
     """Every cell of the plan; `beta` is KV bytes a token."""
     return Replayed({key: replay(stream.stream(key), plan.policies, plan.budgets, plan.release, beta=beta,
                                  threads=threads) for key in plan.keys},
-                    {key: [_replay_group(_Group(key, number, plan, beta), stream, threads)
-                           for number in _groups(plan)] for key in plan.keys})
+                    {key: [_replay_group(group, stream, threads) for group in _groups(plan, stream, key, beta)]
+                     for key in plan.keys})
 
 
 def cells_spread(engine: SpreadingEngine, plan: Plan, path: Path, beta: int) -> Replayed:
     """The same, a task a cell, and one a group of a sample; the stream file at `path` is brought to the workers."""
+    stream = StreamFile.open(path)
     parts = [_Part(key, policy, budget, plan.release, beta)
              for key in plan.keys for policy in plan.policies for budget in plan.budgets]
     # All cells of a group together are about as much work as two or three cells of the sample.
-    groups = [_Group(key, number, plan, beta) for key in plan.keys for number in _groups(plan)]
+    groups = [group for key in plan.keys for group in _groups(plan, stream, key, beta)]
     work: list[_Part | _Group] = [*parts, *groups]
     found = engine.scatter(work, _replay_one, path)
     cells, of_groups = found[:len(parts)], found[len(parts):]
-    size, count = len(plan.policies) * len(plan.budgets), len(_groups(plan))
+    size, count = len(plan.policies) * len(plan.budgets), len(groups) // len(plan.keys)
     return Replayed({key: cells[place * size:(place + 1) * size] for place, key in enumerate(plan.keys)},
                     {key: of_groups[place * count:(place + 1) * count] for place, key in enumerate(plan.keys)})
 
@@ -118,14 +119,20 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Group:
+    """A group of the sample, and the no-eviction peak of the whole sample in tokens."""
+
     key: str
     number: int
     plan: Plan
     beta: int
+    peak: int
 
 
-def _groups(plan: Plan) -> range:
-    return range(0 if plan.sample is None else GROUPS)
+def _groups(plan: Plan, stream: StreamFile, key: str, beta: int) -> list[_Group]:
+    if plan.sample is None:
+        return []
+    peak = no_eviction_peak(stream.stream(key), plan.release)
+    return [_Group(key, number, plan, beta, peak) for number in range(GROUPS)]
 
 
 def _replay_one(part: _Part | _Group, path: Path) -> Any:
@@ -138,7 +145,7 @@ def _replay_group(part: _Group, file: StreamFile, threads: int) -> Group:
     plan, stream = part.plan, file.group(part.key, part.number)
     peak = no_eviction_peak(stream, plan.release)
     # The part of the sample's K* that is the group's, as a share of the group's own.
-    scale = Fraction(no_eviction_peak(file.stream(part.key), plan.release), GROUPS * peak) if peak else Fraction(1)
+    scale = Fraction(part.peak, GROUPS * peak) if peak else Fraction(1)
     split = [replace(budget, share=(budget.share or 0) * scale) for budget in plan.budgets]
     return Group(*(replay(stream, plan.policies, budgets, plan.release, beta=part.beta, threads=threads)
                    for budgets in (plan.budgets, split)))

@@ -97,6 +97,14 @@ def test_what_cannot_be_used_is_a_usage_error(case: str, tmp_path: Path, capsys:
     assert not (tmp_path / "out").exists()
 
 
+def test_an_output_in_a_store_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*SMALL, "--out", "s3://bucket/trace"]) == 2
+    assert "--out s3://bucket/trace: a trace is written to a folder of this machine" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
 def test_an_output_that_is_there_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("mine")
