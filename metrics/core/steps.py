@@ -80,22 +80,33 @@ _OPENS = {
                row_number() over (partition by {session}, turn_id order by t_us, pos) = 1 end)""",
 }
 
+# Model and seat in one integer, which is carried to the next call and stored.
+_SEAT_BITS = 2 * (NUMBER_LIMIT.bit_length() - 1)
+_SPOT = f"model_no * cast({1 << _SEAT_BITS} as bigint) + seat"
+
 # What is cheap to work out from `ordered` is not stored.
-_STEPS = """
-    select *, case when x > 0 then {reuse} end as r_ppb, {transition} as transition from ordered"""
+_STEPS = f"""
+    select session, call_index, pos, t_us, x, c, o, duration_us, model_no, seat, opens, gap_us, idle_us,
+           previous_x, previous_model_no, previous_seat, misplaced,
+           case when x > 0 then {{reuse}} end as r_ppb, {TRANSITION} as transition
+    from (
+        select *, cast(spot >> {_SEAT_BITS} as integer) as model_no, spot & {(1 << _SEAT_BITS) - 1} as seat,
+               cast(previous_spot >> {_SEAT_BITS} as integer) as previous_model_no,
+               previous_spot & {(1 << _SEAT_BITS) - 1} as previous_seat
+        from ordered
+    ) as apart"""
 _ORDERED = """
-    select session, call_index, pos, t_us, x, c, o, duration_us, model_no, seat, opens,
+    select session, call_index, pos, t_us, x, c, o, duration_us, spot, opens,
            t_us - previous_us as gap_us,
            case when previous_us is null or previous_duration_us is null then null
                 when busy_until_us > t_us then 0 else t_us - busy_until_us end as idle_us,
-           previous_x, previous_model_no, previous_seat, misplaced
+           previous_x, previous_spot, misplaced
     from (
         select {session} as session, cast(row_number() over w as integer) as call_index, pos, t_us, x, c, o,
-               duration_us, model_no, seat, {opens} as opens,
+               duration_us, {spot} as spot, {opens} as opens,
                lag(t_us) over w as previous_us,
                lag(x) over w as previous_x,
-               lag(model_no) over w as previous_model_no,
-               lag(seat) over w as previous_seat,
+               lag({spot}) over w as previous_spot,
                {lasted} as previous_duration_us,
                {misplaced} as misplaced,
                {busy} as busy_until_us
@@ -146,11 +157,11 @@ def derive_steps(engine: Engine, identity: Identity, *, turn_ids_decide: bool, d
         The whole input is ordered by time.
     """
     engine.create("ordered", _ORDERED.format(
-        session=identity.key, calls=identity.calls,
+        session=identity.key, calls=identity.calls, spot=_SPOT,
         opens=_OPENS["turn" if turn_ids_decide else "flag"].format(session=identity.key),
         lasted=_LASTED[durations],
         misplaced="false" if in_order else "lag(pos) over w > pos",
         busy="cast(null as bigint)" if durations == "none" else _BUSY.format(session=identity.key),
     ))
-    engine.view("steps", _STEPS.format(reuse=engine.dialect.div("c * 1000000000", "x"), transition=TRANSITION))
+    engine.view("steps", _STEPS.format(reuse=engine.dialect.div("c * 1000000000", "x")))
     engine.create("sessions", _SESSIONS)

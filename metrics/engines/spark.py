@@ -204,7 +204,8 @@ def _writer(folder: str, place: int, schema: pa.Schema) -> Iterator[Sink]:
     """A sink into one file of a table's folder.
 
     Arrow writes the file itself, several times as fast as rows through the JVM; only the time has statistics, as
-    only it is filtered by. The file gets its name when it is whole: a task that is run twice writes the same rows twice, and the later one replaces the earlier.
+    only it is filtered by. The file gets its name when it is whole: a task that is run twice writes the same rows
+    twice, and the later one replaces the earlier.
     """
     system, path = locate(folder)
     system.create_dir(path, recursive=True)
