@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import signal
 import subprocess
@@ -43,10 +44,9 @@ def published(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in files if path.name != "manifest.json"}
 
 
-def submitted(cluster: Cluster, calls: Path, out: Path, *options: str) -> list[str]:
+def submitted(cluster: Cluster, inputs: Path, out: Path, form: str = "calls") -> list[str]:
     code = dist.write_code(out.parent / dist.CODE)
-    return cluster.command(SCRIPT, calls, "--format", "calls", "--out", out, *FEW,
-                           options=("--py-files", str(code), *options))
+    return cluster.command(SCRIPT, inputs, "--format", form, "--out", out, *FEW, options=("--py-files", str(code)))
 
 
 def test_the_same_bytes_while_an_executor_is_killed(cluster: Cluster, calls: Path, expected: dict[str, bytes],
@@ -76,6 +76,30 @@ def _kill_one_in(cluster: Cluster, running: subprocess.Popen[str], stage: str) -
             os.kill(victim, signal.SIGKILL)
             return victim
     return 0
+
+
+def test_the_same_bytes_of_nested_sessions(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for day in (1, 2, 3):
+        (tmp_path / "in" / f"day{day}.jsonl").write_text("".join(copilot_session(day, number) for number in range(8)))
+    assert main([str(tmp_path / "in"), "--format", "copilot", "--out", str(tmp_path / "duckdb"), *FEW]) == 0
+    said = subprocess.run(submitted(cluster, tmp_path / "in", tmp_path / "spark", "copilot"), timeout=400,
+                          env=cluster.environment(), capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout
+    assert published(tmp_path / "spark") == published(tmp_path / "duckdb")
+    [numbers] = [json.loads(content) for name, content in published(tmp_path / "spark").items() if "numbers" in name]
+    assert numbers["trace.calls"]["value"] == 3 * 8 * 5
+
+
+def copilot_session(day: int, number: int) -> str:
+    """A session of five calls of two models in two turns, as one line."""
+    turns = [{"turn_id": f"t{turn}", "tool_batches": [], "llm_calls": [
+        {"message_id": f"{day}-{number}-{i}", "timestamp": f"2026-06-0{day}T00:0{number}:{11 * i:02}.5Z",
+         "duration_ms": 1500.25, "initiator_type": "agent" if i > turn else "user", "model": f"model {i % 2}",
+         "result": "Success", "status_code": "OK", "tokens": {"prompt": 1000 + 100 * i + number, "completion": 10,
+                                                              "cached": 900 * min(i, 1)}}
+        for i in range(3 * turn, 3 + 2 * turn)]} for turn in range(2)]
+    return json.dumps({"session_id": f"s{day}-{number}", "date": f"2026-06-0{day}", "turns": turns}) + "\n"
 
 
 def test_bad_input_gives_the_same_message(cluster: Cluster, tmp_path: Path) -> None:
