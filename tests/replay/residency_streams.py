@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -14,7 +16,10 @@ BUDGETS = st.one_of(st.integers(0, 200 * UNITS), st.integers(0, 60).map(lambda t
 
 _CAPS = [cap for cap in CAPS.values() if cap is not None]
 #: Microseconds between calls: none, some, and as long as an idle cap or one more.
-_GAPS = st.one_of(st.just(0), st.integers(0, 90 * SECOND_US), st.sampled_from(_CAPS + [cap + 1 for cap in _CAPS]))
+_GAPS = (0, 0, 1, *(SECOND_US * seconds for seconds in (1, 7, 20, 45, 90)), *_CAPS, *(cap + 1 for cap in _CAPS))
+#: Contexts in tokens: none, mostly similar, some far larger; -1: a quarter of what the object had.
+_SIZES = (-1, -1, *range(13), *range(13), *range(15, 61, 5))
+_OBJECTS = 9
 
 
 def written(text: str) -> Stream:
@@ -28,20 +33,18 @@ def written(text: str) -> Stream:
 
 
 @st.composite
-def streams(draw: st.DrawFn, sizes: st.SearchStrategy[int] | None = None) -> Stream:
-    """Up to 60 accesses to up to 9 objects; mostly similar sizes, some empty, some far larger, some a quarter of what
-    the object was; of `sizes` where given."""
-    shrink = sizes is None
-    sizes = sizes or st.one_of(st.integers(0, 12), st.integers(0, 60))
-    accesses = draw(st.lists(st.tuples(st.integers(0, 8), sizes, st.integers(0, 5), _GAPS), max_size=60))
-    names = list(dict.fromkeys(item for item, _, _, _ in accesses))
+def streams(draw: st.DrawFn, sizes: Sequence[int] = _SIZES) -> Stream:
+    """Up to 60 accesses to up to 9 objects with these sizes; each access is one number, which is faster to draw."""
+    drawn = draw(st.lists(st.integers(0, _OBJECTS * len(sizes) * len(_GAPS) - 1), max_size=60))
     latest: dict[int, int] = {}
-    for item, size, *_ in accesses:
-        latest.setdefault(item, size)
-    tokens = []
-    for item, size, kind, _ in accesses:
-        latest[item] = latest[item] // 4 if shrink and kind == 0 else size
+    objects, tokens, gaps = [], [], []
+    for number in drawn:
+        rest, item = divmod(number, _OBJECTS)
+        gap, size = divmod(rest, len(sizes))
+        held = latest.get(item, 0)
+        latest[item] = held // 4 if sizes[size] < 0 else sizes[size]
+        objects.append(list(latest).index(item))
         tokens.append(latest[item])
-    objects = np.array([names.index(item) for item, _, _, _ in accesses], np.int32)
-    return build_stream(objects, np.array(tokens, np.int64), len(names),
-                        np.cumsum([gap for _, _, _, gap in accesses], dtype=np.int64))
+        gaps.append(_GAPS[gap])
+    return build_stream(np.array(objects, np.int32), np.array(tokens, np.int64), len(latest),
+                        np.cumsum(gaps, dtype=np.int64))

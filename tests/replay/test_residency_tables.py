@@ -41,30 +41,30 @@ TTL = """
     D11@901  hit   -      15 > 10: A goes; D is too large alone
     A0@901   miss  A
 """
-# The next calls of A, B and C are those at 3, 6, 8; 5, 9; 4, 7, counted from 0; -: none.
+# A is called at 0, 2 and 5; B at 1, 4, 7 and 8; C at 3, 6 and 9.
 FNU = """
     A6  miss  A
     B6  miss  A    12 > 10: A is used at 2, B at 4: B itself goes
     A6  hit   A
     C3  miss  A C
     B4  miss  A C  13 > 10: A is used at 5, C at 6, B at 7: B itself goes
-    A6  hit   C    A is not used again: it is the first to go
-    C3  hit   C
-    B6  miss  B C
-    B4  hit   C
-    C3  hit   -
+    A6  hit   A C
+    C3  hit   A C
+    B6  miss  B C  15 > 10: A is not used again
+    B4  hit   B C
+    C3  hit   B C
 """
 SIZE_AWARE = """
     A8  miss  A
     B1  miss  A B
-    C4  miss  A B  13 > 10: A 8 * 1, B 1 * 3, C 4 * 2: of the two largest C is used later, and goes
+    C4  miss  A B    13 > 10: A 8 * 1, B 1 * 3, C 4 * 2: of the two largest C is used later, and goes
     A8  hit   A B
-    C4  miss  B C  13 > 10: A 8 * 2, B 1 * 1, C 4 * 3: A goes
+    C4  miss  B C    13 > 10: A 8 * 2, B 1 * 1, C 4 * 3: A goes
     B1  hit   B C
-    A8  miss  B C  13 > 10: A 8 * 2, B 1 * 3, C 4 * 1: A itself goes
-    C4  hit   B
-    A2  miss  B
-    B1  hit   -
+    A8  miss  B C    13 > 10: A 8 * 2, B 1 * 3, C 4 * 1: A itself goes
+    C4  hit   B C
+    A2  miss  A B C
+    B1  hit   A B C
 """
 MRR = """
     A8   miss  A
