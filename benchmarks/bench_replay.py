@@ -5,8 +5,8 @@
     python benchmarks/bench_replay.py --times 6          memory of a stream of 6 * 17.8 M calls; no ratios
 
 libCacheSim (PyPI `libcachesim`) runs its C loop over a binary trace of the same accesses, on one core as the kernels
-do, with a cache of the same share of what it would hold. It cannot grow an object, so each has its mean size there.
-Reading is taken off: the time of the same loop over a cache of one byte, into which nothing fits. That takes off a
+do, with the same budget. It cannot grow an object, so each has its mean size there, and it frees none after its last
+use. Reading is taken off: the time of the same loop over a cache of one byte, into which nothing fits. That takes off a
 failing look-up a call, too, so the ratios are rather too low. Both sides alternate; ratios are of the medians.
 """
 
@@ -53,8 +53,8 @@ def beside() -> bool:
     return importlib.util.find_spec("libcachesim") is not None
 
 
-def write_oracle(stream: Stream, path: Path) -> int:
-    """The stream with constant sizes in libCacheSim's format; the bytes that it holds without eviction."""
+def write_oracle(stream: Stream, path: Path) -> None:
+    """The stream in libCacheSim's format; each object has its mean size, in tokens."""
     n, count = stream.calls, stream.object_count
     sums = np.bincount(stream.objects, weights=stream.tokens, minlength=count)
     sizes = np.maximum(sums / np.bincount(stream.objects, minlength=count), 1).astype(np.uint32)
@@ -63,7 +63,6 @@ def write_oracle(stream: Stream, path: Path) -> int:
     rows["id"], rows["size"] = stream.objects, sizes[stream.objects]
     rows["next"] = np.where(stream.next_use == n, -1, stream.next_use)
     rows.tofile(path)
-    return int(sizes.sum(dtype=np.int64))
 
 
 def simulate(path: Path, policy: str, capacity: int) -> tuple[float, float]:
@@ -92,8 +91,8 @@ def kernels(stream: Stream, share: str, runs: int) -> dict[str, Any]:
     rates: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="kvcensus-bench-") as folder:
         path = Path(folder) / "oracle.bin"
-        held = write_oracle(stream, path) if beside() else 0
-        capacity = int(held * float(share.removesuffix("%")) / 100)
+        if simulated:
+            write_oracle(stream, path)
         for _ in range(runs + 1):
             for name, each in times.items():
                 if name in KERNELS:
@@ -101,7 +100,7 @@ def kernels(stream: Stream, share: str, runs: int) -> dict[str, Any]:
                 elif name == "reading":
                     each.append(simulate(path, "LRU", 1)[0])
                 else:
-                    seconds, rates[name] = simulate(path, name, capacity)
+                    seconds, rates[name] = simulate(path, name, units // UNITS)
                     each.append(seconds)
     # The first round compiles, and fills caches.
     return {"calls": stream.calls, "seconds": {name: statistics.median(each[1:]) for name, each in times.items()},
@@ -123,7 +122,8 @@ def in_child(*arguments: str) -> dict[str, Any]:
     """Run this file in a process of its own, so that peaks of memory are apart; its last line is JSON."""
     done = subprocess.run([sys.executable, str(Path(__file__).resolve()), *arguments], check=True, text=True,
                           stdout=subprocess.PIPE, env={**os.environ, "NUMBA_NUM_THREADS": "1"})
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    line = done.stdout.splitlines()[-1]
+    result: dict[str, Any] = json.loads(line[line.index("{"):])  # libCacheSim's colours may come before it
     return result
 
 

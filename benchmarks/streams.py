@@ -73,7 +73,7 @@ def _step(name: str, calls: int, column: pa.Array) -> int | None:
 def _extract(trace: Path, path: Path) -> None:
     adapter = find_adapter("calls")
     with tempfile.TemporaryDirectory(prefix="kvcensus-bench-", dir=path.parent) as work:
-        engine = DuckEngine(Path(work), threads=2, memory_limit="7GB")
+        engine = DuckEngine(Path(work), memory_limit="7GB")
         try:
             batches = adapter.batches(expand([str(trace)], adapter.suffixes), ReadOptions(), DefectLog())
             ingested = ingest(engine, stream(engine, batches), DEFAULT_RULES)

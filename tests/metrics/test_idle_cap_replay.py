@@ -79,7 +79,7 @@ GAPS = st.one_of(st.integers(0, 2 * DAY * SECOND_US),
 
 
 @given(st.lists(st.tuples(st.lists(GAPS, max_size=8), st.integers(0, 7200)), min_size=1, max_size=5))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_sessions(census: Census, sessions: list[tuple[list[int], int]]) -> None:
     agree(census.trace([row for place, (gaps, start) in enumerate(sessions)
                         for row in at_gaps(f"s{place}", gaps, start)]))
