@@ -7,7 +7,7 @@ REPORT ?= report
 WORKERS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-warn-script-location -c constraints.txt
 
-.PHONY: help report test test-quick check bench bench-spark bench-gate sample dist clean
+.PHONY: help report test test-quick check bench bench-spark bench-gate bench-replay sample dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,11 @@ bench-spark: $(VENV)/dev  ## measure Spark beside DuckDB, on the same trace
 
 bench-gate: $(VENV)/dev  ## measure the tier policies against LRU, with 100,000 resident blocks
 	$(BIN)/python benchmarks/bench_gate.py
+
+# What libcachesim depends on beyond NumPy serves traces in S3 only, and wants an older python-dateutil than we have.
+bench-replay: $(VENV)/dev  ## measure the residency replay against libCacheSim, on the same trace
+	$(PIP) --no-deps libcachesim
+	$(BIN)/python benchmarks/bench_replay.py
 
 sample: $(VENV)/base  ## make sample_data/ anew
 	$(BIN)/python sample_data/make.py

@@ -59,11 +59,11 @@ def in_child(arguments: list[str], environment: dict[str, str] | None = None) ->
 
 
 def kernels(calls: int, objects: int, runs: int = 3) -> dict[str, float]:
-    """Calls a second of each policy's kernel at 10 % of K*, on one core, in millions."""
+    """Calls a second of each default policy's kernel at 10 % of K*, on one core, in millions."""
     import numpy as np
 
     from replay.residency.budgets import parse_budget
-    from replay.residency.policy import no_log, policies
+    from replay.residency.policy import default_policies, find_policy, no_log
     from replay.residency.stream import UNITS, build_stream, no_eviction_peak
 
     rng = np.random.default_rng(1)
@@ -71,10 +71,13 @@ def kernels(calls: int, objects: int, runs: int = 3) -> dict[str, float]:
     ids = rng.choice(objects, calls, p=weights / weights.sum()).astype(np.int32)
     # Sessions are live for a while, not for ever: the order of first accesses is that of the ids.
     ids = ids[np.argsort(ids / objects + rng.exponential(0.01, calls), kind="stable")]
-    stream = build_stream(ids, rng.lognormal(10.3, 0.8, calls).astype(np.int64), objects)
+    # A second between calls.
+    times = np.arange(calls, dtype=np.int64) * 1_000_000
+    stream = build_stream(ids, rng.lognormal(10.3, 0.8, calls).astype(np.int64), objects, times)
     units = parse_budget("10%").resolve(no_eviction_peak(stream, "last") * UNITS, 1)
     rates = {}
-    for name, policy in policies().items():
+    for name in default_policies():
+        policy = find_policy(name)
         policy.kernel(stream, units, True, no_log())
         took = []
         for _ in range(runs):

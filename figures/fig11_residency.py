@@ -12,7 +12,7 @@ from figures.source import ResultsLike, Row, known, rows, value_of, why_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value, short_bytes
 
-_POLICIES = {"lru": "LRU", "fnu": "FNU", "mrr": "MRR (int4)", "size_aware": "size-aware", "ttl": "idle cap"}
+_POLICIES = {"lru": "LRU", "fnu": "FNU", "mrr": "MRR (int4)", "size_aware": "size-aware", "ttl_5m": "idle cap of 5 min"}
 MOST_PANELS, MOST_POLICIES = 6, 6
 FEW_CALLS = 100
 

@@ -66,6 +66,8 @@ def format_value(value: object, unit: str) -> str:
         return _percent(value)
     if unit == "bytes":
         return _scaled(value, _BYTES)
+    if unit == "bytes/s":
+        return f"{_scaled(value, _BYTES)}/s"
     if unit == "s":
         return _scaled(value, _TIMES) if abs(value) >= 1 or value == 0 else f"{_significant(value * 1e3)} ms"
     if unit == "GiB":

@@ -17,7 +17,7 @@ from pipelines.engines import ENGINES, default_engine
 from pipelines.workdir import check_apart, check_store
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
 from replay.residency.cells import Plan
-from replay.residency.policy import find_policy, policies
+from replay.residency.policy import default_policies, find_policy, policies
 from replay.residency.sampling import Sample, parse_sample
 from replay.residency.stream import Release
 from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
@@ -137,9 +137,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                         help=f"what a KV object belongs to: {', '.join(OBJECT_KEYS)} (default: all)")
     parser.add_argument("--budgets", default=",".join(b.label for b in DEFAULT_BUDGETS), metavar="B,...",
                         help="memory budgets: shares of K* or sizes, such as 10%%,4.7TB")
-    known = policies()
-    parser.add_argument("--policies", default=",".join(known), metavar="P,...",
-                        help=f"residency policies: {', '.join(known)} (default: all)")
+    chosen = ",".join(default_policies())
+    parser.add_argument("--policies", default=chosen, metavar="P,...",
+                        help=f"residency policies: {', '.join(policies())} (default: {chosen})")
     parser.add_argument("--release", choices=("last", "never"), default="last",
                         help="whether an object leaves after its last access (default: last)")
     parser.add_argument("--geometry", default="llama-2-70b", metavar="G",

@@ -18,7 +18,11 @@ from numpy.typing import NDArray
 from replay.residency.stream import Stream
 from telemetry.errors import UsageError, shorten
 
-__all__ = ["Outcome", "Policy", "Replay", "find_policy", "no_log", "policies", "trace_policy"]
+__all__ = ["HIT", "MISSED", "PROMOTED", "Outcome", "Policy", "Replay", "default_policies", "find_policy", "log_policy",
+           "no_log", "policies"]
+
+#: What a call found, as a replay logs it: its object whole, as a copy that is brought back, or not at all.
+HIT, PROMOTED, MISSED = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Outcome:
     missed_tokens : int
         Sum of the contexts of these calls: tokens that must be prefilled again.
     counters : mapping of str to int
-        What a policy counts beyond that, e.g. units moved to a host tier.
+        What a policy counts beyond that, by the names in `Policy.counts`.
     """
 
     misses: int
@@ -40,10 +44,11 @@ class Outcome:
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
-Replay = Callable[[Stream, int, bool, NDArray[np.bool_]], Outcome]
-"""(stream, budget in units of 1/128 token, release_last, missed) -> Outcome.
+Replay = Callable[[Stream, int, bool, NDArray[np.int8]], Outcome]
+"""(stream, budget in units of 1/128 token, release_last, log) -> Outcome.
 
-`missed` is a bool[n] of False to be set where a call misses, or a bool[0] when nobody asks.
+`log` is an int8[n] of `HIT`, to be set to `PROMOTED` or `MISSED` where a call is no hit on a whole object; or an
+int8[0] when nobody asks.
 """
 
 
@@ -58,6 +63,11 @@ class Policy:
         True when it reads the future: a yardstick, not something to deploy.
     kernel, reference : Replay
         Compiled, for use; plain Python, for comparison. They agree call for call.
+    by_default : bool
+        Whether it is replayed when nobody names policies.
+    counts : tuple of str
+        What it counts beyond misses: `promotions`, calls that found a copy; `down_units` and `up_units`, units of 1/128
+        token of fp16 KV that were moved to a host tier and back.
     """
 
     name: str
@@ -65,6 +75,8 @@ class Policy:
     clairvoyant: bool
     kernel: Replay
     reference: Replay
+    by_default: bool = False
+    counts: tuple[str, ...] = ()
 
 
 def policies() -> dict[str, Policy]:
@@ -86,6 +98,11 @@ def policies() -> dict[str, Policy]:
     return found
 
 
+def default_policies() -> tuple[str, ...]:
+    """Names of the policies that are replayed when nobody names any."""
+    return tuple(name for name, policy in policies().items() if policy.by_default)
+
+
 def find_policy(name: str) -> Policy:
     """The policy called `name`.
 
@@ -100,13 +117,13 @@ def find_policy(name: str) -> Policy:
     return known[name]
 
 
-def no_log() -> NDArray[np.bool_]:
-    """The `missed` argument of a replay whose calls nobody asks for."""
-    return np.empty(0, np.bool_)
+def no_log() -> NDArray[np.int8]:
+    """The `log` argument of a replay whose calls nobody asks for."""
+    return np.empty(0, np.int8)
 
 
-def trace_policy(run: Replay, stream: Stream, budget_units: int,
-                 release_last: bool) -> tuple[Outcome, NDArray[np.bool_]]:
-    """The outcome of a kernel or a reference, and bool[n]: which calls missed."""
-    missed = np.zeros(stream.calls, np.bool_)
-    return run(stream, budget_units, release_last, missed), missed
+def log_policy(run: Replay, stream: Stream, budget_units: int,
+               release_last: bool) -> tuple[Outcome, NDArray[np.int8]]:
+    """The outcome of a kernel or a reference, and int8[n]: what each call found (`HIT`, `PROMOTED`, `MISSED`)."""
+    log = np.zeros(stream.calls, np.int8)
+    return run(stream, budget_units, release_last, log), log

@@ -46,7 +46,8 @@ class Cell:
     tokens : int
         Contexts of all calls of the stream.
     counters : mapping of str to int
-        What the policy counts beyond misses.
+        What the policy counts beyond misses, by the names in `Policy.counts`; units are bytes here, rounded down, and
+        `down_units` is called `down_bytes`.
     """
 
     policy: str
@@ -86,7 +87,7 @@ def replay(stream: Stream, policies: Sequence[str], budgets: Sequence[Budget], r
     beta : int or Fraction
         KV bytes of a token.
     threads : int
-        Cells that run at once. Each needs about 16 bytes an object, and FNU one bit a call.
+        Cells that run at once. Each needs about 16 bytes an object, size_aware 32, and FNU one bit a call.
 
     Returns
     -------
@@ -135,5 +136,12 @@ def _cell(stream: Stream, policy: str, budget: Budget, units: int, outcome: Outc
         floor=first_touch_floor(stream),
         kstar_bytes=units_to_bytes(kstar * UNITS, beta),
         tokens=total_tokens,
-        counters=outcome.counters,
+        counters=dict(_published(name, count, beta) for name, count in outcome.counters.items()),
     )
+
+
+def _published(name: str, count: int, beta: int | Fraction) -> tuple[str, int]:
+    """A counter as a cell has it."""
+    if name.endswith("_units"):
+        return f"{name.removesuffix('_units')}_bytes", units_to_bytes(count, beta)
+    return name, count

@@ -39,14 +39,15 @@ class Stream:
         Stream position of the next access to the same object; n means never.
     object_count : int
     time_us : int64[n] or None
-        Start of each call, for policies that read the clock.
+        Start of each call, never before the preceding one's, for policies that read the clock.
 
     Raises
     ------
     InputError
         Arrays of unequal length or another type, an object or a next use out of range, a negative
-        size, or sizes so large that sums of units could pass 2^63 - 1. Checked as
-        largest size * 128 * n, which bounds every resident sum and every sum of missed tokens.
+        size, times out of order, or sizes so large that sums of units could pass 2^63 - 1. Checked as
+        largest size * 128 * n, which bounds every resident sum, every sum of missed tokens, and every
+        product of a size and a distance in the stream.
     """
 
     objects: NDArray[np.int32]
@@ -153,6 +154,19 @@ def _check_values(stream: Stream) -> None:
         row = int(np.argmax(stream.tokens))
         raise InputError(f"replay stream, access {row}: {largest} tokens; with {stream.calls} calls, sums of "
                          f"sizes in 1/{UNITS} token would not fit 64 bits. Mend the record.")
+    if stream.time_us is not None:
+        _check_times(stream.time_us)
+
+
+def _check_times(time_us: NDArray[np.int64]) -> None:
+    back = time_us[1:] < time_us[:-1]
+    if back.any():
+        row = int(np.argmax(back)) + 1
+        raise InputError(f"replay stream, access {row}: starts at {time_us[row]} us, before the preceding one "
+                         f"({time_us[row - 1]} us). Order the calls by time.")
+    if len(time_us) and int(time_us[-1]) - int(time_us[0]) > MAX_UNITS:
+        raise InputError(f"replay stream: its times, {time_us[0]} to {time_us[-1]} us, lie further apart than 64 bits "
+                         "count.")
 
 
 @compiled

@@ -80,6 +80,14 @@ class StreamFile:
         return int(self.table.num_rows)
 
     @property
+    def span_us(self) -> int:
+        """Length of the stream: an hour, or from the first call of the window to the last."""
+        if self.hour is not None:
+            return HOUR_US
+        times = self._array("t_us")
+        return int(times[-1] - times[0]) if len(times) else 0
+
+    @property
     def unknown_deployment(self) -> int:
         """Calls whose deployment is unknown."""
         return int(self.table["deployment"].null_count)
@@ -88,7 +96,7 @@ class StreamFile:
         """The stream by one object key."""
         objects, next_use = (self._array(f"{what}_{key}") for what in ("object", "next_use"))
         count = int(objects.max()) + 1 if len(objects) else 0
-        return Stream(objects, self._array("tokens"), next_use, count)
+        return Stream(objects, self._array("tokens"), next_use, count, self._array("t_us"))
 
     @property
     def sessions(self) -> int:
@@ -99,7 +107,7 @@ class StreamFile:
         """The stream by one object key of one group of the sample, alone."""
         inside = self._array("sample_group") == number
         objects, count = factorize(self._array(f"object_{key}")[inside].astype(np.int64))
-        return build_stream(objects, self._array("tokens")[inside], count)
+        return build_stream(objects, self._array("tokens")[inside], count, self._array("t_us")[inside])
 
     def _array(self, column: str) -> Any:
         return self.table[column].combine_chunks().to_numpy()

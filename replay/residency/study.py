@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from metrics.core.metric import Column, Findings, Number, TableSpec, ratio
+from replay.residency import study_bytes as moved
 from replay.residency import study_sampled as sampled
 from replay.residency.cells import Plan, Replayed
 from replay.residency.policy import find_policy
@@ -34,6 +35,8 @@ TABLE = TableSpec("residency_replay", "one policy under one budget", (
     Column("first_touch_floor", pa.float64(), "distinct objects / calls: the rate of any policy at K*"),
     Column("kstar_bytes", pa.int64(), "K*: most bytes held at once when nothing is evicted"),
     Column("objects", pa.int64(), "distinct KV objects of the stream"),
+    Column("promotions", pa.int64(), "calls that found the object as a compressed copy, which are no misses; null for "
+           "a policy that keeps no copies"),
 ))
 #: The same of a sample of the sessions.
 SAMPLED_TABLE = TableSpec(TABLE.name, TABLE.row, TABLE.columns + sampled.COLUMNS)
@@ -57,6 +60,7 @@ def study(plan: Plan, stream: StreamFile, replayed: Replayed) -> Findings:
             low, high = _interval(estimate)
             found.set(f"{prefix}.{cell.name}", cell.reconstruction_rate, cell.calls, low=low, high=high)
             table.append(_row(plan, key, cell) | sampled.columns(stream, estimate))
+    moved.publish(found, plan, stream, replayed)
     found.set(f"replay.{plan.stream}.unknown_deployment_share",
               ratio(stream.unknown_deployment, stream.calls), stream.calls)
     sampled.publish(found, plan, stream, sure)
@@ -84,6 +88,7 @@ def _row(plan: Plan, key: str, cell: Cell) -> dict[str, object]:
         "calls": cell.calls, "misses": cell.misses, "reconstruction_rate": cell.reconstruction_rate,
         "missed_tokens": cell.missed_tokens, "missed_token_share": cell.missed_token_share,
         "first_touch_floor": cell.floor, "kstar_bytes": cell.kstar_bytes, "objects": cell.objects,
+        "promotions": cell.counters.get("promotions"),
     }
 
 
@@ -99,6 +104,7 @@ def _declared(plan: Plan) -> Iterable[Number]:
         yield from sampled.declared(plan, plan.sample)
     yield Number(f"replay.{plan.stream}.unknown_deployment_share", "share", "calls of unknown deployment, which have a "
                  "KV object of their own under session+deployment / calls", population)
+    yield from moved.declared(plan, population)
     for key in plan.keys:
         prefix, of = plan.prefix(key), f"objects by {key}, release={plan.release}"
         yield Number(f"{prefix}.floor", "share", f"distinct objects / calls, {of}{interval}", population)

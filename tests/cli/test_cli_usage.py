@@ -28,7 +28,7 @@ USAGE = {
     "key": (["--key", "model"], ["session+model", "session+deployment"]),
     "key twice": (["--key", "session,session"], ["--key", "once"]),
     "key empty": (["--key", ""], ["--key"]),
-    "policy": (["--policies", "lru,lfu"], ["lfu", "fnu, lru, mrr"]),
+    "policy": (["--policies", "lru,lfu"], ["lfu", "fnu, lru, lru_at_B_over_q, mrr"]),
     "policies trailing comma": (["--policies", "lru,"], ["--policies"]),
     "budget": (["--budgets", "10"], ["10%", "TB"]),
     "budget zero": (["--budgets", "0%"], ["more than zero"]),

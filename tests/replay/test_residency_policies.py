@@ -1,28 +1,34 @@
 """Residency policies on streams small enough to work out by hand.
 
-A stream is written as text: `A5` is an access to object A with a context of 5 tokens. Budgets are in
-tokens here. Expected text: `m` a miss, `h` a hit.
+A stream is written as text, see `residency_streams`. Budgets are in tokens here. Expected text: `m` a miss, `h` a hit,
+`c` a hit on a copy.
 """
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
+from residency_streams import written
 
 from replay.residency import policies as package
 from replay.residency.policies.mrr import mixed_resolution
-from replay.residency.policy import find_policy, policies, trace_policy
-from replay.residency.stream import UNITS, Stream, build_stream
-from telemetry.errors import UsageError
+from replay.residency.policy import (
+    HIT,
+    MISSED,
+    PROMOTED,
+    default_policies,
+    find_policy,
+    log_policy,
+    no_log,
+    policies,
+)
+from replay.residency.stream import UNITS, build_stream
+from telemetry.errors import InputError, UsageError
 
 BOTH = ("last", "never")
-
-
-def written(text: str) -> Stream:
-    words = text.split()
-    names = sorted({word[0] for word in words})
-    objects = np.array([names.index(word[0]) for word in words], np.int32)
-    return build_stream(objects, np.array([int(word[1:]) for word in words], np.int64), len(names))
 
 
 def check(policy: str, text: str, budget: int, expected: str, release: tuple[str, ...] = BOTH) -> None:
@@ -31,8 +37,8 @@ def check(policy: str, text: str, budget: int, expected: str, release: tuple[str
     missed_tokens = sum(int(stream.tokens[i]) for i, result in enumerate(expected) if result == "m")
     for mode in release:
         for run in (found.kernel, found.reference):
-            outcome, missed = trace_policy(run, stream, budget * UNITS, mode == "last")
-            assert "".join("m" if miss else "h" for miss in missed) == expected
+            outcome, log = log_policy(run, stream, budget * UNITS, mode == "last")
+            assert "".join({HIT: "h", PROMOTED: "c", MISSED: "m"}[found] for found in log.tolist()) == expected
             assert (outcome.misses, outcome.missed_tokens) == (expected.count("m"), missed_tokens)
 
 
@@ -74,7 +80,7 @@ def test_fnu_can_miss_more_than_lru_when_sizes_differ():
     check("fnu", "B5 A1 C6 C5 B0 A5", 10, "mmmhmm")
     check("lru", "B5 A1 C6 C5 B0 A5", 10, "mmmhmh")
     # MRR: B becomes a copy of 1.25: 8.25. Every later call hits.
-    check("mrr", "B5 A1 C6 C5 B0 A5", 10, "mmmhhh")
+    check("mrr", "B5 A1 C6 C5 B0 A5", 10, "mmmhch")
 
 
 def test_mrr_takes_its_four_steps_in_order():
@@ -84,19 +90,19 @@ def test_mrr_takes_its_four_steps_in_order():
     # B4: miss; 14 > 10, C becomes a copy of 2.5: 6.5.
     # C12: hit; 16 > 10, (1) B a copy of 1: 13; (2) it goes: 12; (3) C itself becomes a copy of 3.
     # C41: hit; 41 > 10, (3) a copy of 10.25 > 10, (4) it goes. C1: miss.
-    check("mrr", "A8 B8 A8 C10 B4 C12 C41 C1", 10, "mmhmmhhm", release=("never",))
+    check("mrr", "A8 B8 A8 C10 B4 C12 C41 C1", 10, "mmcmmccm", release=("never",))
 
 
 def test_mrr_keeps_the_recency_of_a_demoted_object():
     # B8: A a copy (2): 10. C8: (1) B a copy: 12 > 10; (2) of the copies A was used first and goes: 10.
     # B8: hit; C a copy: 2 + 8 = 10. A8: miss.
-    check("mrr", "A8 B8 C8 B8 A8", 10, "mmmhm")
+    check("mrr", "A8 B8 C8 B8 A8", 10, "mmmcm")
 
 
 def test_mrr_fits_four_copies_in_the_place_of_one_object():
     # Each newcomer demotes its predecessor: 8, 2+8, then 2+2+8 > 10: the oldest copy goes.
     # With 14 tokens, 2+2+2+8 fits: the fourth still finds all.
-    check("mrr", "A8 B8 C8 D8 A8 B8 C8 D8", 14, "mmmmhhhh")
+    check("mrr", "A8 B8 C8 D8 A8 B8 C8 D8", 14, "mmmmcccc")
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("lru", "mhmmhm"), ("mrr", "mhmmhm"), ("fnu", "mhmhhm")])
@@ -111,13 +117,38 @@ def test_exactly_the_budget_is_not_over_it(policy: str):
     check(policy, "A5 B5 A5 B5", 10, "mmhh")
 
 
-@pytest.mark.parametrize(("units", "expected"), [(32, "h"), (33, "m"), (34, "m"), (40, "m")])
-def test_a_copy_is_exactly_q_of_its_object(units: int, expected: str):
+@pytest.mark.parametrize(("units", "expected"), [(32, PROMOTED), (33, MISSED), (34, MISSED), (40, MISSED)])
+def test_a_copy_is_exactly_q_of_its_object(units: int, expected: int):
     # B = 25 tokens: A100 alone is over it and becomes a copy of 100q; only 100 * 32/128 = 25 fits.
     stream = written("A100 A1")
     policy = mixed_resolution("other_q", "", units)
     for run in (policy.kernel, policy.reference):
-        assert trace_policy(run, stream, 25 * UNITS, True)[1].tolist() == [True, expected == "m"]
+        assert log_policy(run, stream, 25 * UNITS, True)[1].tolist() == [MISSED, expected]
+
+
+def test_the_policies():
+    assert list(policies()) == [
+        "fnu", "lru", "lru_at_B_over_q", "mrr", "mrr_q33", "mrr_q34", "mrr_q40", "mrr_host_1", "mrr_host_2",
+        "mrr_host_4", "mrr_unbounded", "size_aware", "ttl_1m", "ttl_5m", "ttl_15m", "ttl_1h", "ttl_6h", "ttl_1d"]
+    assert default_policies() == ("fnu", "lru", "mrr", "size_aware", "ttl_5m")
+
+
+@pytest.mark.parametrize("name", policies())
+def test_a_name_is_part_of_a_key_and_of_a_list(name: str):
+    assert re.fullmatch(r"[A-Za-z0-9_]+", name)
+
+
+@pytest.mark.parametrize("policy", policies().values(), ids=lambda policy: policy.name)
+def test_a_policy_counts_what_it_declares(policy):
+    for run in (policy.kernel, policy.reference):
+        assert tuple(run(written("A8 B8 A8"), 10 * UNITS, True, no_log()).counters) == policy.counts
+
+
+@pytest.mark.parametrize("which", ["kernel", "reference"])
+def test_an_idle_cap_needs_times(which: str):
+    stream = build_stream(np.zeros(2, np.int32), np.ones(2, np.int64), 1)
+    with pytest.raises(InputError, match="no times"):
+        getattr(find_policy("ttl_5m"), which)(stream, UNITS, True, no_log())
 
 
 def test_the_registry_finds_a_file_and_nothing_else_is_needed(tmp_path, monkeypatch):
@@ -126,8 +157,19 @@ def test_the_registry_finds_a_file_and_nothing_else_is_needed(tmp_path, monkeypa
         "POLICIES = (mixed_resolution('mrr_33', 'int4 with a scale for 128 tokens', 33),)\n"
     )
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
-    assert set(policies()) == {"fnu", "lru", "mrr", "mrr_33"}
+    assert "mrr_33" in policies()
+    assert "mrr_33" not in default_policies()
     assert find_policy("mrr_33").description == "int4 with a scale for 128 tokens"
+
+
+def test_the_example_of_contributing_is_a_policy(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", text.split("## Add a policy")[1].split("\n## ")[0], re.M | re.S)
+    (tmp_path / "first_come.py").write_text(example)
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    # B8: 14 > 10, it goes. A3 shrinks, so B7 fits, and C1 does not. never: A stays. last: A leaves, C1 fits.
+    check("first_come", "A6 B8 A3 B7 C1 B7 C1", 10, "mmhmmhm", release=("never",))
+    check("first_come", "A6 B8 A3 B7 C1 B7 C1", 10, "mmhmmhh", release=("last",))
 
 
 def test_two_policies_of_one_name_are_refused(tmp_path, monkeypatch):
@@ -138,5 +180,5 @@ def test_two_policies_of_one_name_are_refused(tmp_path, monkeypatch):
 
 
 def test_an_unknown_policy_lists_the_known_ones():
-    with pytest.raises(UsageError, match=r"unknown policy 'belady'.*fnu, lru, mrr"):
+    with pytest.raises(UsageError, match=r"unknown policy 'belady'.*fnu, lru, lru_at_B_over_q, mrr"):
         find_policy("belady")

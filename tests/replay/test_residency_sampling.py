@@ -124,7 +124,8 @@ def stream_file(groups: int, sessions: int) -> StreamFile:
     """Sessions one after the other round and round, three calls each, in groups by turns; all of one size."""
     objects = np.tile(np.arange(sessions, dtype=np.int32), 3)
     tokens = np.full(len(objects), 100, np.int64)
-    table = pa.table({"tokens": tokens, "deployment": pa.nulls(len(objects), pa.int64()),
+    table = pa.table({"t_us": np.arange(len(objects)), "tokens": tokens,
+                      "deployment": pa.nulls(len(objects), pa.int64()),
                       "sample_group": (objects % groups).astype(np.int16), "object_session": objects,
                       "next_use_session": build_stream(objects, tokens, sessions).next_use})
     return StreamFile(table, None, Drawn(SAMPLE, 2 * sessions, 6 * sessions))

@@ -96,6 +96,14 @@ def test_arrays_of_another_type_or_length_are_refused(objects, tokens):
         Stream(objects, tokens, ints(2, 2), 2)
 
 
+def test_times_that_go_back_are_refused_with_their_place():
+    assert build_stream(items(0, 1, 0), ints(1, 1, 1), 2, ints(-5, -5, 7)).time_us.tolist() == [-5, -5, 7]
+    with pytest.raises(InputError, match="access 2: starts at 6 us, before the preceding one \\(7 us\\)"):
+        build_stream(items(0, 1, 0), ints(1, 1, 1), 2, ints(5, 7, 6))
+    with pytest.raises(InputError, match="further apart"):
+        build_stream(items(0, 1), ints(1, 1), 2, ints(-2**63, 0))
+
+
 def test_sizes_whose_sums_could_pass_64_bits_are_refused():
     # 2 calls * 128 units * 2^55 tokens = 2^63, one more than fits; one token less is fine.
     with pytest.raises(InputError, match="access 1: 36028797018963968 tokens"):

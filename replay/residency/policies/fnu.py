@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.residency.compiled import compiled
-from replay.residency.policy import Outcome, Policy
+from replay.residency.policy import MISSED, Outcome, Policy
 from replay.residency.stream import UNITS, Stream
 
 __all__ = ["POLICIES"]
@@ -74,7 +74,7 @@ def _remove_largest(words: NDArray[np.uint64], starts: NDArray[np.int64], key: i
 
 @compiled
 def _fnu(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArray[np.int64],
-         object_count: int, budget: int, missed: NDArray[np.bool_]) -> tuple[int, int]:
+         object_count: int, budget: int, log: NDArray[np.int8]) -> tuple[int, int]:
     """Misses and missed tokens, in O(n log64 n); one bit a call and 8 bytes an object.
 
     A resident object is a bit at the position of its next access, in a tree of 64-bit words; the
@@ -95,8 +95,8 @@ def _fnu(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
         else:
             misses += 1
             missed_tokens += tokens[i]
-            if missed.size:
-                missed[i] = True
+            if log.size:
+                log[i] = MISSED
         if next_use[i] == n:
             # Never used again: the first to go whenever room is short, itself included, so it can
             # displace nothing and nobody asks for it. Both release modes thus miss the same calls.
@@ -111,13 +111,13 @@ def _fnu(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
     return misses, missed_tokens
 
 
-def kernel(stream: Stream, budget_units: int, release_last: bool, missed: NDArray[np.bool_]) -> Outcome:
+def kernel(stream: Stream, budget_units: int, release_last: bool, log: NDArray[np.int8]) -> Outcome:
     """FNU, compiled. See `replay.residency.policy.Replay`; both release modes are one, see `_fnu`."""
     return Outcome(*_fnu(stream.objects, stream.tokens, stream.next_use, stream.object_count,
-                         budget_units, missed))
+                         budget_units, log))
 
 
-def reference(stream: Stream, budget_units: int, release_last: bool, missed: NDArray[np.bool_]) -> Outcome:
+def reference(stream: Stream, budget_units: int, release_last: bool, log: NDArray[np.int8]) -> Outcome:
     """FNU, plainly: (next use, last use, size) by object, and a search of them all for each victim."""
     held: dict[int, tuple[int, int, int]] = {}
     misses = missed_tokens = 0
@@ -126,7 +126,7 @@ def reference(stream: Stream, budget_units: int, release_last: bool, missed: NDA
         if item not in held:
             misses += 1
             missed_tokens += tokens
-            missed[i : i + 1] = True
+            log[i : i + 1] = MISSED
         held[item] = (next_use, i, tokens * UNITS)
         while sum(size for _, _, size in held.values()) > budget_units:
             del held[max(held, key=lambda other: (held[other][0], -held[other][1]))]
@@ -136,4 +136,4 @@ def reference(stream: Stream, budget_units: int, release_last: bool, missed: NDA
 
 
 POLICIES = (Policy("fnu", "discard the object whose next use is furthest", clairvoyant=True, kernel=kernel,
-                   reference=reference),)
+                   reference=reference, by_default=True),)

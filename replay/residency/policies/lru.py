@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.residency.compiled import compiled
-from replay.residency.policy import Outcome, Policy
+from replay.residency.policy import MISSED, Outcome, Policy
 from replay.residency.stream import UNITS, Stream
 
-__all__ = ["POLICIES"]
+__all__ = ["POLICIES", "kernel", "reference"]
 
 LAST, SIZE = 0, 1
 """Columns of a node: position of an object's last access, its size there in units."""
@@ -26,7 +26,7 @@ LAST, SIZE = 0, 1
 
 @compiled
 def _lru(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArray[np.int64],
-         object_count: int, budget: int, release_last: bool, missed: NDArray[np.bool_]) -> tuple[int, int]:
+         object_count: int, budget: int, release_last: bool, log: NDArray[np.int8]) -> tuple[int, int]:
     """Misses and missed tokens, in O(n).
 
     The stream is itself the recency list: positions in order are last accesses in order, once those
@@ -48,8 +48,8 @@ def _lru(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
         miss = node[item, LAST] < oldest
         misses += miss
         missed_tokens += tokens[i] * miss
-        if missed.size:
-            missed[i] = miss
+        if log.size:
+            log[i] = MISSED * miss
         resident += size - node[item, SIZE] * (not miss)
         node[item, LAST] = i
         node[item, SIZE] = size
@@ -65,13 +65,13 @@ def _lru(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
     return misses, missed_tokens
 
 
-def kernel(stream: Stream, budget_units: int, release_last: bool, missed: NDArray[np.bool_]) -> Outcome:
+def kernel(stream: Stream, budget_units: int, release_last: bool, log: NDArray[np.int8]) -> Outcome:
     """LRU, compiled. See `replay.residency.policy.Replay`."""
     return Outcome(*_lru(stream.objects, stream.tokens, stream.next_use, stream.object_count,
-                         budget_units, release_last, missed))
+                         budget_units, release_last, log))
 
 
-def reference(stream: Stream, budget_units: int, release_last: bool, missed: NDArray[np.bool_]) -> Outcome:
+def reference(stream: Stream, budget_units: int, release_last: bool, log: NDArray[np.int8]) -> Outcome:
     """LRU, plainly: sizes by object, in order of last access."""
     sizes: OrderedDict[int, int] = OrderedDict()
     misses = missed_tokens = 0
@@ -80,7 +80,7 @@ def reference(stream: Stream, budget_units: int, release_last: bool, missed: NDA
         if item not in sizes:
             misses += 1
             missed_tokens += tokens
-            missed[i : i + 1] = True
+            log[i : i + 1] = MISSED
         sizes[item] = tokens * UNITS
         sizes.move_to_end(item)
         while sum(sizes.values()) > budget_units:
@@ -91,4 +91,4 @@ def reference(stream: Stream, budget_units: int, release_last: bool, missed: NDA
 
 
 POLICIES = (Policy("lru", "discard the least recently used object", clairvoyant=False, kernel=kernel,
-                   reference=reference),)
+                   reference=reference, by_default=True),)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.residency.compiled import compiled
-from replay.residency.policy import Outcome, Policy, Replay
+from replay.residency.policy import MISSED, PROMOTED, Outcome, Policy, Replay
 from replay.residency.stream import UNITS, Stream
 
-__all__ = ["POLICIES", "mixed_resolution"]
+__all__ = ["INT4", "POLICIES", "mixed_resolution"]
 
 LAST, TOKENS = 0, 1
 """Columns of a node: position of an object's last access, its tokens there."""
@@ -29,9 +29,9 @@ INT4 = 32
 
 @compiled
 def _mrr(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArray[np.int64],
-         object_count: int, budget: int, release_last: bool, missed: NDArray[np.bool_],
-         copy_units: int) -> tuple[int, int]:
-    """Misses and missed tokens, in O(n); a copy takes `copy_units` units a token.
+         object_count: int, budget: int, release_last: bool, log: NDArray[np.int8],
+         copy_units: int) -> tuple[int, int, int]:
+    """Misses, missed tokens and promotions, in O(n); a copy takes `copy_units` units a token.
 
     Two positions in the stream describe the cache, as one does for LRU. A demotion takes the fp16
     object with the oldest last access, so every copy's last access is older than every fp16
@@ -49,16 +49,20 @@ def _mrr(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
     resident = 0
     misses = 0
     missed_tokens = 0
+    promotions = 0
     for i in range(n):
         item = objects[i]
         before = node[item, LAST]
         # Arithmetic on truth values instead of branches, as in LRU.
         miss = before < copy_from
+        whole = before >= whole_from
+        promoted = (not miss) & (not whole)
         misses += miss
         missed_tokens += tokens[i] * miss
-        if missed.size:
-            missed[i] = miss
-        held = (not miss) * copy_units + (before >= whole_from) * saved
+        promotions += promoted
+        if log.size:
+            log[i] = MISSED * miss + PROMOTED * promoted
+        held = (not miss) * copy_units + whole * saved
         resident += tokens[i] * UNITS - node[item, TOKENS] * held
         node[item, LAST] = i
         node[item, TOKENS] = tokens[i]
@@ -81,20 +85,21 @@ def _mrr(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
                 resident -= tokens[i] * UNITS
             elif copy_from <= i:
                 resident -= tokens[i] * copy_units
-    return misses, missed_tokens
+    return misses, missed_tokens, promotions
 
 
 def kernel(copy_units: int) -> Replay:
     """MRR, compiled, with q = copy_units / 128. See `replay.residency.policy.Replay`."""
-    def run(stream: Stream, budget_units: int, release_last: bool, missed: NDArray[np.bool_]) -> Outcome:
-        return Outcome(*_mrr(stream.objects, stream.tokens, stream.next_use, stream.object_count,
-                             budget_units, release_last, missed, copy_units))
+    def run(stream: Stream, budget_units: int, release_last: bool, log: NDArray[np.int8]) -> Outcome:
+        misses, missed_tokens, promotions = _mrr(stream.objects, stream.tokens, stream.next_use, stream.object_count,
+                                                 budget_units, release_last, log, copy_units)
+        return Outcome(misses, missed_tokens, {"promotions": promotions})
     return run
 
 
 def reference(copy_units: int) -> Replay:
     """MRR, plainly: who is whole and who is a copy as (last use, tokens) by object, and the four steps."""
-    def run(stream: Stream, budget_units: int, release_last: bool, missed: NDArray[np.bool_]) -> Outcome:
+    def run(stream: Stream, budget_units: int, release_last: bool, log: NDArray[np.int8]) -> Outcome:
         whole: dict[int, tuple[int, int]] = {}
         copies: dict[int, tuple[int, int]] = {}
 
@@ -115,29 +120,32 @@ def reference(copy_units: int) -> Replay:
             else:
                 del copies[accessed]
 
-        misses = missed_tokens = 0
+        misses = missed_tokens = promotions = 0
         for i in range(stream.calls):
             item, tokens = int(stream.objects[i]), int(stream.tokens[i])
-            if item not in whole and item not in copies:
+            if item in copies:
+                promotions += 1
+                log[i : i + 1] = PROMOTED
+                del copies[item]
+            elif item not in whole:
                 misses += 1
                 missed_tokens += tokens
-                missed[i : i + 1] = True
-            copies.pop(item, None)
+                log[i : i + 1] = MISSED
             whole[item] = (i, tokens)
             while resident() > budget_units:
                 relieve(item)
             if release_last and stream.next_use[i] == stream.calls:
                 whole.pop(item, None)
                 copies.pop(item, None)
-        return Outcome(misses, missed_tokens)
+        return Outcome(misses, missed_tokens, {"promotions": promotions})
     return run
 
 
-def mixed_resolution(name: str, description: str, copy_units: int) -> Policy:
+def mixed_resolution(name: str, description: str, copy_units: int, *, by_default: bool = False) -> Policy:
     """MRR with copies of q = copy_units / 128, for a file that declares another q."""
     return Policy(name, description, clairvoyant=False, kernel=kernel(copy_units),
-                  reference=reference(copy_units))
+                  reference=reference(copy_units), by_default=by_default, counts=("promotions",))
 
 
 POLICIES = (mixed_resolution("mrr", "demote the least recently used to an int4 copy, then discard copies",
-                             copy_units=INT4),)
+                             copy_units=INT4, by_default=True),)
