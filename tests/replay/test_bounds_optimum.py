@@ -53,7 +53,7 @@ def test_the_bounds_bracket_the_optimum(keeping: Keeping, stream: Stream, budget
 @example(stream=stream_of([(0, 4), (1, 2), (0, 6), (1, 2), (0, 1), (1, 9)]), budget=6 * UNITS, release_last=False)
 @settings(max_examples=200, deadline=None)
 def test_acting_only_when_over_the_budget_costs_nothing(stream: Stream, budget: int, release_last: bool):
-    """What the optimum discards early can go later, first of all; so the schedule is feasible for lazy policies, too."""
+    """What the optimum discards early can go later, first of all: the schedule is feasible for lazy policies, too."""
     best = optimum(stream, WHOLE, budget, release_last)
     assert best == lazy_optimum(stream, budget, release_last)
     assert best == lazy_optimum(stream, budget, not release_last)
