@@ -16,7 +16,7 @@ MOST_PANELS, MOST_POLICIES = 6, 6
 FEW_CALLS = 100
 
 #: Lower bounds that are drawn, by q: for policies that keep whole objects, and for those that keep int4 copies.
-_BOUNDS = {1.0: ("least, whole objects", "dotted"), 0.25: ("least, int4 copies", "dashdot")}
+_BOUNDS = {1.0: ("PFOO-L", "dotted"), 0.25: ("PFOO-L, int4", "dashdot")}
 
 
 def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
@@ -50,7 +50,7 @@ def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
     replayed.budget_axis(ax, data, data[0]["kstar_bytes"])
     axes.percent_axis(ax.yaxis)
     ax.set_ylabel("calls that rebuild context")
-    axes.legend(ax, 2 if len(ordered) < 4 else 3)
+    axes.legend(ax, 2 if len(ax.get_legend_handles_labels()[0]) < 7 else 3)
     return None
 
 
@@ -78,7 +78,7 @@ def _bounds(ax: Axes, results: ResultsLike, cell: tuple[str, str, str], field: s
 
 def _panels(results: ResultsLike) -> tuple[Panel, ...]:
     keys = tuple(f"replay.{stream}.{what}.floor" for stream in budget.STREAMS for what in budget.OBJECTS)
-    margins = style.Margins(bottom=0.235, top=0.83)
+    margins = style.Margins(bottom=0.235, top=0.8)
     if not results.has_table("residency_replay"):
         return (
             Panel("replay", "Rate against budget", "residency_replay", lambda ax, r: None, keys, margins),
@@ -249,7 +249,7 @@ FIGURE = FigureSpec(
     "an amount, else of the share nearest to a tenth.",
     caution="Counterfactual: nobody ran these policies. One pool stands for all replicas, which is kinder "
     "than memory that is split among them. FNU is no bound, as objects differ in size; the "
-    "grey lines are: no policy that keeps whole objects, or int4 copies, rebuilds less. "
+    "grey lines, PFOO-L, are: no policy that keeps whole objects, or int4 copies, rebuilds less. "
     "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "
     "before the stream count as first touches. In a sample fewer sessions share the memory, and rates at small budgets "
     "move with that; bars show how far, where the sample can tell.",

@@ -192,9 +192,9 @@ def _replay_group(part: _Group, file: StreamFile, threads: int) -> Group:
     scale = Fraction(no_eviction_peak(file.stream(part.key), plan.release), GROUPS * peak) if peak else Fraction(1)
     split = [replace(budget, share=(budget.share or 0) * scale) for budget in plan.budgets]
     both = (plan.budgets, split)
-    return Group(*(replay(stream, plan.policies, budgets, plan.release, beta=part.beta, threads=threads)
-                   for budgets in both),
-                 *(_bounds(plan, stream, budgets, part.beta, threads) for budgets in both))
+    own, part_of = (replay(stream, plan.policies, budgets, plan.release, beta=part.beta, threads=threads)
+                    for budgets in both)
+    return Group(own, part_of, *(_bounds(plan, stream, budgets, part.beta, threads) for budgets in both))
 
 
 @cache

@@ -81,7 +81,8 @@ def estimates(plan: Plan, stream: StreamFile, replayed: Replayed) -> Estimates:
         return {}
     found, fraction = {}, stream.drawn.sample.fraction
     for key in plan.keys:
-        prefix, cells = plan.prefix(key), [*replayed.cells[key], *replayed.bounds[key]]
+        prefix = plan.prefix(key)
+        cells: list[Cell | Bound] = [*replayed.cells[key], *replayed.bounds[key]]
         own, split = _groups(replayed, key)
         empty = _empty([group[0] for group in own])
         floors = [(group[0].objects, group[0].calls) for group in own]
@@ -101,7 +102,7 @@ def distances(plan: Plan, stream: StreamFile, replayed: Replayed, key: str) -> M
     if stream.drawn is None:
         return {}
     found, fraction = {}, stream.drawn.sample.fraction
-    cells = [*replayed.cells[key], *replayed.bounds[key]]
+    cells: list[Cell | Bound] = [*replayed.cells[key], *replayed.bounds[key]]
     places = {cell.name: place for place, cell in enumerate(cells)}
     own, split = _groups(replayed, key)
     empty = _empty([group[0] for group in own])

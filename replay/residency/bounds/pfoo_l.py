@@ -122,8 +122,8 @@ class _Members:
 @compiled
 def _bucket(cost: int) -> int:
     """A cost's bucket: exponent and eight bits of a double's fraction. Rounding to a double keeps the order."""
-    bits = np.float64(cost).view(np.int64)
-    return max((bits >> 44) - ((1023 << 8) - 1), 0)  # type: ignore[no-any-return]
+    bits: int = np.float64(cost).view(np.int64)
+    return max((bits >> 44) - ((1023 << 8) - 1), 0)
 
 
 @compiled

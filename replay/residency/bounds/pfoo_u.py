@@ -80,7 +80,7 @@ def _most(taken: NDArray[np.int64], first: int, last: int) -> int:
     the values from this node up to the root; what siblings have in common is in their parent, so the larger one of
     their values is 0.
     """
-    most = taken[first]
+    most: int = taken[first]
     if first != last:
         right = taken[last]
         while first ^ last != 1:
@@ -103,7 +103,7 @@ def _most(taken: NDArray[np.int64], first: int, last: int) -> int:
 @compiled
 def _lift(taken: NDArray[np.int64], node: int) -> int:
     """Move what a node and its sibling have in common up to their parent; how much that was."""
-    common = max(taken[node], taken[node ^ 1])
+    common: int = max(taken[node], taken[node ^ 1])
     taken[node] -= common
     taken[node ^ 1] -= common
     taken[node >> 1] += common
