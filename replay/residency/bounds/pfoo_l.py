@@ -108,7 +108,8 @@ class _Members:
         self._costs, self._tokens = _collect(stream.tokens, stream.next_use, starts, end, largest)
         for inside in self._inside.values():
             order = np.argsort(self._costs[inside])
-            self._costs[inside], self._tokens[inside] = self._costs[inside][order], self._tokens[inside][order]
+            self._costs[inside] = self._costs[inside][order]
+            self._tokens[inside] = self._tokens[inside][order]
 
     def fitting(self, bucket: int, largest: int, room: int) -> int:
         """How many intervals of a bucket fit a room, cheapest first, of objects of at most `largest` tokens."""
@@ -122,7 +123,7 @@ class _Members:
 @compiled
 def _bucket(cost: int) -> int:
     """A cost's bucket: exponent and eight bits of a double's fraction. Rounding to a double keeps the order."""
-    bits: int = np.float64(cost).view(np.int64)
+    bits = int(np.float64(cost).view(np.int64))
     return max((bits >> 44) - ((1023 << 8) - 1), 0)
 
 
