@@ -7,7 +7,7 @@ REPORT ?= report
 WORKERS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-warn-script-location -c constraints.txt
 
-.PHONY: help report test test-quick check bench bench-spark bench-gate bench-replay sample dist clean
+.PHONY: help report test test-quick check bench bench-spark bench-bounds bench-gate bench-replay sample dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ bench: $(VENV)/dev  ## measure speed and memory against a plain DuckDB pass, on 
 
 bench-spark: $(VENV)/dev  ## measure Spark beside DuckDB, on the same trace
 	$(BIN)/python benchmarks/bench_spark.py
+
+bench-bounds: $(VENV)/dev  ## measure the bounds on misses against one sort
+	$(BIN)/python benchmarks/bench_bounds.py
 
 bench-gate: $(VENV)/dev  ## measure the tier policies against LRU, with 100,000 resident blocks
 	$(BIN)/python benchmarks/bench_gate.py

@@ -21,9 +21,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import baseline
+
+if TYPE_CHECKING:
+    from replay.residency.stream import Stream
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Path(__file__).with_name("classes.toml")
@@ -58,22 +61,28 @@ def in_child(arguments: list[str], environment: dict[str, str] | None = None) ->
     return result
 
 
-def kernels(calls: int, objects: int, runs: int = 3) -> dict[str, float]:
-    """Calls a second of each default policy's kernel at 10 % of K*, on one core, in millions."""
+def made_stream(calls: int, objects: int) -> Stream:
+    """A replay stream whose objects are live for a while each, with a seed; a second between calls."""
     import numpy as np
 
-    from replay.residency.budgets import parse_budget
-    from replay.residency.policy import default_policies, find_policy, no_log
-    from replay.residency.stream import UNITS, build_stream, no_eviction_peak
+    from replay.residency.stream import build_stream
 
     rng = np.random.default_rng(1)
     weights = rng.lognormal(0, 1.15, objects)
     ids = rng.choice(objects, calls, p=weights / weights.sum()).astype(np.int32)
     # Sessions are live for a while, not for ever: the order of first accesses is that of the ids.
     ids = ids[np.argsort(ids / objects + rng.exponential(0.01, calls), kind="stable")]
-    # A second between calls.
     times = np.arange(calls, dtype=np.int64) * 1_000_000
-    stream = build_stream(ids, rng.lognormal(10.3, 0.8, calls).astype(np.int64), objects, times)
+    return build_stream(ids, rng.lognormal(10.3, 0.8, calls).astype(np.int64), objects, times)
+
+
+def kernels(calls: int, objects: int, runs: int = 3) -> dict[str, float]:
+    """Calls a second of each default policy's kernel at 10 % of K*, on one core, in millions."""
+    from replay.residency.budgets import parse_budget
+    from replay.residency.policy import default_policies, find_policy, no_log
+    from replay.residency.stream import UNITS, no_eviction_peak
+
+    stream = made_stream(calls, objects)
     units = parse_budget("10%").resolve(no_eviction_peak(stream, "last") * UNITS, 1)
     rates = {}
     for name in default_policies():

@@ -6,30 +6,25 @@ from functools import partial
 
 from matplotlib.axes import Axes
 
-from figures import axes, budget, style
+from figures import axes, budget, replayed, style
 from figures.sentence import Quote, Sentence, alike, clause, lacking, say
 from figures.source import ResultsLike, Row, known, rows, value_of, why_of
 from figures.spec import FigureSpec, Panel
-from figures.units import format_value, short_bytes
+from figures.units import format_value
 
-_POLICIES = {"lru": "LRU", "fnu": "FNU", "mrr": "MRR (int4)", "size_aware": "size-aware", "ttl_5m": "idle cap of 5 min"}
 MOST_PANELS, MOST_POLICIES = 6, 6
 FEW_CALLS = 100
 
-
-def _cell(row: Row) -> tuple[str, str, str]:
-    return row["stream"], row["object_key"], row["release"]
+#: Lower bounds that are drawn, by q: for policies that keep whole objects, and for those that keep int4 copies.
+_BOUNDS = {1.0: ("PFOO-L", "dotted"), 0.25: ("PFOO-L, int4", "dashdot")}
 
 
 def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
-    data = [r for r in rows(results, "residency_replay") if _cell(r) == cell]
+    data = [r for r in rows(results, "residency_replay") if replayed.cell(r) == cell]
     if not data:
         return axes.note(ax, "nothing was replayed")
-    shares = all(r["budget_share"] for r in data)
-    field = "budget_share" if shares else "budget_bytes"
-    present = dict.fromkeys(r["policy"] for r in data)
-    ordered = [p for p in _POLICIES if p in present] + [p for p in present if p not in _POLICIES]
-    ax.set_xscale("log")
+    field = replayed.budget_field(data)
+    ordered = replayed.ordered(data)
     for i, policy in enumerate(ordered[:MOST_POLICIES]):
         points = sorted(
             (r[field], r["reconstruction_rate"])
@@ -43,64 +38,56 @@ def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
             color=look.colour,
             linestyle=look.dash,
             marker=look.marker,
-            label=_POLICIES.get(policy, axes.label(policy)),
+            label=replayed.policy(policy),
         )
         for r in data:
             if r["policy"] == policy and r[field] and r.get("low") is not None:
                 ax.vlines(r[field], r["low"], r["high"], color=look.colour, linewidth=1)
+    _bounds(ax, results, cell, field)
     floor = data[0]["first_touch_floor"]
     if floor is not None:
         axes.reference(ax, floor, f"first touches: {format_value(floor, 'share')}")
-    _budgets(ax, {r[field]: r["budget_bytes"] for r in data if r[field]}, shares, data[0]["kstar_bytes"])
+    replayed.budget_axis(ax, data, data[0]["kstar_bytes"])
     axes.percent_axis(ax.yaxis)
     ax.set_ylabel("calls that rebuild context")
-    axes.legend(ax, 2 if len(ordered) < 4 else 3)
+    axes.legend(ax, 2 if len(ax.get_legend_handles_labels()[0]) < 7 else 3)
     return None
 
 
-def _budgets(ax: Axes, budgets: dict[float, int], shares: bool, kstar: int | None) -> None:
-    """A tick at each budget that was replayed: share of K* and, below it, bytes."""
-    places = sorted(budgets)
-    if len(places) > 8:
-        places = places[:: -(-len(places) // 8)]
-    ax.set_xticks(
-        places,
-        [f"{p * 100:g}%\n{_two_digits(budgets[p])}" if shares else _two_digits(budgets[p]) for p in places],
-        fontsize=7.5,
-    )
-    ax.set_xticks([], minor=True)
-    if len(budgets) == 1:
-        ax.set_xlim(places[0] / 3, places[0] * 3)
-    known_peak = "" if kstar is None else f" (K* = {format_value(kstar, 'bytes')})"
-    ax.set_xlabel(f"budget{known_peak}")
-
-
-def _two_digits(size: int) -> str:
-    """`short_bytes` without the space, for ticks that stand close."""
-    return short_bytes(float(f"{size:.2g}")).replace(" ", "\N{NO-BREAK SPACE}")
-
-
-def _title(row: Row) -> str:
-    stream = budget.STREAMS.get(row["stream"], axes.label(row["stream"]))
-    objects = budget.OBJECTS.get(row["object_key"], axes.label(row["object_key"]))
-    released = "" if row["release"] == "last" else ", never released"
-    share = row.get("sample_fraction")
-    sampled = "" if share is None else f", a sample of {format_value(share, 'share')} of the sessions"
-    return f"{objects[0].upper()}{objects[1:]}{released}, {stream}{sampled}"
+def _bounds(ax: Axes, results: ResultsLike, cell: tuple[str, str, str], field: str) -> None:
+    """What no policy is below, where it was computed."""
+    if not results.has_table("replay_bound"):
+        return
+    lower = [r for r in rows(results, "replay_bound") if replayed.cell(r) == cell and r["bound"] == "pfoo_l"]
+    for q, (name, dash) in _BOUNDS.items():
+        points = sorted(
+            (r[field], r["reconstruction_rate"])
+            for r in lower
+            if r["q"] == q and not r["h"] and r["reconstruction_rate"] is not None and r[field]
+        )
+        if points:
+            ax.plot(
+                [x for x, _ in points],
+                [y for _, y in points],
+                color=style.MUTED,
+                linestyle=dash,
+                linewidth=1.4,
+                label=name,
+            )
 
 
 def _panels(results: ResultsLike) -> tuple[Panel, ...]:
     keys = tuple(f"replay.{stream}.{what}.floor" for stream in budget.STREAMS for what in budget.OBJECTS)
-    margins = style.Margins(bottom=0.235, top=0.83)
+    margins = style.Margins(bottom=0.235, top=0.8)
     if not results.has_table("residency_replay"):
         return (
             Panel("replay", "Rate against budget", "residency_replay", lambda ax, r: None, keys, margins),
         )
     first: dict[tuple[str, str, str], Row] = {}
     for row in rows(results, "residency_replay"):
-        first.setdefault(_cell(row), row)
+        first.setdefault(replayed.cell(row), row)
     found = [
-        Panel(f"p{i}", _title(row), "residency_replay", partial(_panel, cell=cell), (), margins)
+        Panel(f"p{i}", replayed.title(row), "residency_replay", partial(_panel, cell=cell), (), margins)
         for i, (cell, row) in enumerate(first.items())
     ]
     empty = Panel(
@@ -232,7 +219,7 @@ FIGURE = FigureSpec(
     paper="Fig. 11",
     question="How many calls rebuild their context under a memory budget?",
     kind="replayed",
-    tables=("residency_replay",),
+    tables=("residency_replay", "replay_bound"),
     keys=tuple(
         f"{base}.{what}"
         for objects in budget.OBJECTS
@@ -261,7 +248,8 @@ FIGURE = FigureSpec(
     "below LRU, “only memory helps” when under five. The sentence speaks of the first budget that was asked for as "
     "an amount, else of the share nearest to a tenth.",
     caution="Counterfactual: nobody ran these policies. One pool stands for all replicas, which is kinder "
-    "than memory that is split among them. FNU is no bound, as objects differ in size. "
+    "than memory that is split among them. FNU is no bound, as objects differ in size; the "
+    "grey lines, PFOO-L, are: no policy that keeps whole objects, or int4 copies, rebuilds less. "
     "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "
     "before the stream count as first touches. In a sample fewer sessions share the memory, and rates at small budgets "
     "move with that; bars show how far, where the sample can tell.",

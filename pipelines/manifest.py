@@ -63,6 +63,7 @@ def _configuration(options: Options) -> dict[str, Any]:
                      "source": options.geometry.source},
         "replay": {"stream": plan.stream, "keys": list(plan.keys), "policies": list(plan.policies),
                    "budgets": [budget.label for budget in plan.budgets], "release": plan.release,
+                   "bounds": list(plan.bounds),
                    "sample": plan.sample and {"fraction": plan.sample.label, "seed": plan.sample.seed}},
         "names": options.names, "strict": options.strict,
     }

@@ -15,6 +15,7 @@ from pipelines.arguments import Parser, threads
 from pipelines.config import Config, load_config
 from pipelines.engines import ENGINES, default_engine
 from pipelines.workdir import check_apart, check_store
+from replay.residency.bounds.grid import KINDS
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
 from replay.residency.cells import Plan
 from replay.residency.policy import default_policies, find_policy, policies
@@ -41,6 +42,7 @@ examples:
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SIZE = re.compile(r"([1-9][0-9]{0,8}(?:\.[0-9]{1,3})?) ?(MB|GB|TB|MiB|GiB|TiB)")
 _MOST_MEMORY = 10**15
+_BOUNDS = {"all": tuple(KINDS), "lower": ("pfoo_l",), "none": ()}
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     chosen = ",".join(default_policies())
     parser.add_argument("--policies", default=chosen, metavar="P,...",
                         help=f"residency policies: {', '.join(policies())} (default: {chosen})")
+    parser.add_argument("--bounds", choices=_BOUNDS, help="bounds on what any policy misses: lower, feasible schedules "
+                        "as well (all), or none (default: all; lower with --stream window, where schedules take longer "
+                        "than replays)")
     parser.add_argument("--release", choices=("last", "never"), default="last",
                         help="whether an object leaves after its last access (default: last)")
     parser.add_argument("--geometry", default="llama-2-70b", metavar="G",
@@ -161,7 +166,8 @@ def _plan(given: argparse.Namespace) -> Plan:
     for name in names:
         find_policy(name)
     return Plan(given.stream, check_keys(_list("--key", given.key)), names,
-                parse_budgets(_list("--budgets", given.budgets)), release, _sample(given))
+                parse_budgets(_list("--budgets", given.budgets)), release, _sample(given),
+                _BOUNDS[given.bounds or ("lower" if given.stream == "window" else "all")])
 
 
 def _sample(given: argparse.Namespace) -> Sample | None:
@@ -222,7 +228,7 @@ def _command(given: argparse.Namespace, plan: Plan) -> str:
     words = ["kvcensus", "characterize", "INPUT", "--format", given.format, "--out", "OUT"]
     for option, default in (("window", None), ("split", None), ("tz", "UTC"), ("arrivals", None),
                             ("stream", None), ("key", None), ("budgets", None), ("policies", None),
-                            ("release", None), ("geometry", None)):
+                            ("bounds", None), ("release", None), ("geometry", None)):
         value = getattr(given, option)
         if value != default:
             words += [f"--{option}", value]

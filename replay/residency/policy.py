@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replay.residency.keeping import WHOLE, Keeping
 from replay.residency.stream import Stream
 from telemetry.errors import UsageError, shorten
 
-__all__ = ["HIT", "MISSED", "PROMOTED", "Outcome", "Policy", "Replay", "default_policies", "find_policy", "log_policy",
-           "no_log", "policies"]
+__all__ = ["HIT", "MISSED", "PROMOTED", "Outcome", "Policy", "Replay", "default_policies", "find_policy", "keeping_of",
+           "keepings", "log_policy", "no_log", "policies"]
 
 #: What a call found, as a replay logs it: its object whole, as a copy that is brought back, or not at all.
 HIT, PROMOTED, MISSED = 0, 1, 2
@@ -68,6 +69,8 @@ class Policy:
     counts : tuple of str
         What it counts beyond misses: `promotions`, calls that found a copy; `down_units` and `up_units`, units of 1/128
         token of fp16 KV that were moved to a host tier and back.
+    keeping : Keeping or None
+        What it may keep of an object: a bound on misses is for one such freedom. None where no bound is for it.
     """
 
     name: str
@@ -77,6 +80,7 @@ class Policy:
     reference: Replay
     by_default: bool = False
     counts: tuple[str, ...] = ()
+    keeping: Keeping | None = None
 
 
 def policies() -> dict[str, Policy]:
@@ -115,6 +119,17 @@ def find_policy(name: str) -> Policy:
     if name not in known:
         raise UsageError(f"unknown policy {shorten(name)!r}. Known policies: {', '.join(sorted(known))}.")
     return known[name]
+
+
+def keeping_of(name: str) -> Keeping | None:
+    """What the policy called `name` may keep."""
+    return find_policy(name).keeping
+
+
+def keepings(names: Iterable[str]) -> tuple[Keeping, ...]:
+    """What these policies may keep, each once: that of whole objects first, always."""
+    found = (keeping_of(name) for name in names)
+    return tuple(dict.fromkeys([WHOLE, *(keeping for keeping in found if keeping is not None)]))
 
 
 def no_log() -> NDArray[np.int8]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from metrics.core.metric import Column, Findings, Number, TableSpec, ratio
+from replay.residency import study_bounds as limits
 from replay.residency import study_bytes as moved
 from replay.residency import study_sampled as sampled
 from replay.residency.cells import Plan, Replayed
@@ -63,6 +64,7 @@ def study(plan: Plan, stream: StreamFile, replayed: Replayed) -> Findings:
     moved.publish(found, plan, stream, replayed)
     found.set(f"replay.{plan.stream}.unknown_deployment_share",
               ratio(stream.unknown_deployment, stream.calls), stream.calls)
+    limits.publish(found, plan, stream, replayed, sure)
     sampled.publish(found, plan, stream, sure)
     found.table(TABLE if plan.sample is None else SAMPLED_TABLE, table)
     return found
@@ -118,3 +120,4 @@ def _declared(plan: Plan) -> Iterable[Number]:
                 at = f"{budget.label} of K*" if budget.share is not None else budget.label
                 yield Number(f"{prefix}.{policy}.{budget.key}", "share",
                              f"misses / calls of {policy} ({about}) at {at}, {of}{interval}", population)
+    yield from limits.declared(plan, population, interval)

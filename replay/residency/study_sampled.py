@@ -8,14 +8,15 @@ from fractions import Fraction
 import pyarrow as pa
 
 from metrics.core.metric import Column, Findings, Number
-from replay.residency.cells import Cells, Plan, Replayed
+from replay.residency.bounds.grid import Bound, bound_name, bound_of
+from replay.residency.cells import Plan, Replayed
 from replay.residency.replay import Cell
 from replay.residency.sampling import GROUPS, Sample
 from replay.residency.sampling_error import Counts, Estimate, estimate
 from replay.residency.stream import UNITS
 from replay.residency.stream_file import StreamFile
 
-__all__ = ["COLUMNS", "INTERVAL", "Estimates", "columns", "declared", "estimates", "publish"]
+__all__ = ["COLUMNS", "INTERVAL", "Estimates", "columns", "declared", "distances", "estimates", "publish"]
 
 #: By the prefix of a rate's key and the rest of it: `replay.window.session`, `lru.b10`.
 Estimates = Mapping[tuple[str, str], Estimate]
@@ -80,8 +81,9 @@ def estimates(plan: Plan, stream: StreamFile, replayed: Replayed) -> Estimates:
         return {}
     found, fraction = {}, stream.drawn.sample.fraction
     for key in plan.keys:
-        prefix, cells = plan.prefix(key), replayed.cells[key]
-        own, split = ([getattr(group, name) for group in replayed.groups[key]] for name in ("own", "split"))
+        prefix = plan.prefix(key)
+        cells: list[Cell | Bound] = [*replayed.cells[key], *replayed.bounds[key]]
+        own, split = _groups(replayed, key)
         empty = _empty([group[0] for group in own])
         floors = [(group[0].objects, group[0].calls) for group in own]
         found[prefix, "floor"] = _estimate(cells[0].objects, cells[0].calls, floors, floors, fraction, empty)
@@ -92,7 +94,37 @@ def estimates(plan: Plan, stream: StreamFile, replayed: Replayed) -> Estimates:
     return found
 
 
-def _counts(groups: Sequence[Cells], place: int) -> Counts:
+def distances(plan: Plan, stream: StreamFile, replayed: Replayed, key: str) -> Mapping[str, Estimate]:
+    """How sure it is how far each policy stands from its lower bound, by the rest of the key of its rate.
+
+    Policy and bound are of the same sessions, in each group, so their difference is a count as misses are.
+    """
+    if stream.drawn is None:
+        return {}
+    found, fraction = {}, stream.drawn.sample.fraction
+    cells: list[Cell | Bound] = [*replayed.cells[key], *replayed.bounds[key]]
+    places = {cell.name: place for place, cell in enumerate(cells)}
+    own, split = _groups(replayed, key)
+    empty = _empty([group[0] for group in own])
+    for cell in replayed.cells[key]:
+        place, low = places[cell.name], places.get(f"{bound_of(cell.policy, 'pfoo_l')}.{cell.budget.key}")
+        if low is not None:
+            found[cell.name] = _estimate(cell.misses - cells[low].misses, cell.calls, _counts(own, place, low),
+                                         _counts(split, place, low), fraction, empty or _narrow(cell))
+    return found
+
+
+def _groups(replayed: Replayed, key: str) -> tuple[list[list[Cell | Bound]], list[list[Cell | Bound]]]:
+    """Cells and bounds of each group, as of the whole: with budgets of its own, and with its part of the sample's."""
+    groups = replayed.groups[key]
+    return ([[*group.own, *group.own_bounds] for group in groups],
+            [[*group.split, *group.split_bounds] for group in groups])
+
+
+def _counts(groups: Sequence[Sequence[Cell | Bound]], place: int, less: int | None = None) -> Counts:
+    """Misses and calls of a cell of each group; of misses, those of another one less."""
+    if less is not None:
+        return [(group[place].misses - group[less].misses, group[place].calls) for group in groups]
     return [(group[place].misses, group[place].calls) for group in groups]
 
 
@@ -101,13 +133,13 @@ def _estimate(misses: int, calls: int, own: Counts, split: Counts, fraction: Fra
     return sure if why is None else Estimate(sure.own, sure.split, None, None, None, why)
 
 
-def _empty(groups: Sequence[Cell]) -> str | None:
+def _empty(groups: Sequence[Cell | Bound]) -> str | None:
     """Why nothing can be told of any rate: a group without a call."""
     empty = sum(not group.calls for group in groups)
     return f"{empty} of the {GROUPS} groups of its sessions hold no call; {_MORE}" if empty else None
 
 
-def _narrow(cell: Cell) -> str | None:
+def _narrow(cell: Cell | Bound) -> str | None:
     """Why nothing can be told of one rate: a group's part of the budget holds too few contexts of mean size."""
     if cell.budget_units * cell.calls >= WHOLE * GROUPS * UNITS * cell.tokens:
         return None
@@ -148,4 +180,5 @@ def _rates(plan: Plan) -> Iterable[tuple[str, str]]:
     """Prefix and name of every rate."""
     for prefix in map(plan.prefix, plan.keys):
         yield prefix, "floor"
-        yield from ((prefix, f"{policy}.{budget.key}") for policy in plan.policies for budget in plan.budgets)
+        limits = (bound_name(kind, keeping) for kind in plan.bounds for keeping in plan.keepings)
+        yield from ((prefix, f"{name}.{budget.key}") for name in (*plan.policies, *limits) for budget in plan.budgets)

@@ -154,3 +154,16 @@ FLOORS = {
     "shallow": {"session": 0.64, "session+model": 0.64, "session+deployment": 0.66},
 }
 KSTAR = {"deep": 47.0e12, "shallow": 210e9}
+#: Lower bounds and a feasible schedule, rates at each of BUDGETS.
+LEAST = {
+    "deep": {
+        "pfoo_l": (0.6, 0.5, 0.31, 0.15, 0.09, 0.0539, 0.0539),
+        "pfoo_u": (0.7, 0.58, 0.36, 0.19, 0.1, 0.0539, 0.0539),
+        "pfoo_l_q32": (0.35, 0.22, 0.1, 0.0539, 0.0539, 0.0539, 0.0539),
+    },
+    "shallow": {
+        "pfoo_l": (0.66, 0.65, 0.64, 0.64, 0.64, 0.64, 0.64),
+        "pfoo_u": (0.67, 0.66, 0.65, 0.645, 0.64, 0.64, 0.64),
+        "pfoo_l_q32": (0.64, 0.64, 0.64, 0.64, 0.64, 0.64, 0.64),
+    },
+}

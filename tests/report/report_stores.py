@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-from report_samples import BUDGETS, CAPS, FLOORS, KSTAR, NUMBERS, RATES, THETAS
+from report_samples import BUDGETS, CAPS, FLOORS, KSTAR, LEAST, NUMBERS, RATES, THETAS
 from report_tables import tables
 
 COMMAND = "kvcensus characterize --format calls trace.parquet"
@@ -86,6 +86,14 @@ def numbers(kind: str) -> dict[str, Number]:
                     hi=max(rate, floor) + 0.004,
                     method="exact replay; interval by session-clustered bootstrap",
                 )
+        for bound, rates in LEAST[kind].items():
+            for budget, rate in zip(BUDGETS, rates, strict=True):
+                found[f"{base}.{bound}.b{budget * 100:g}"] = Number(max(rate, floor), "share")
+        for policy, rates in RATES[kind].items():
+            least = LEAST[kind]["pfoo_l_q32" if policy == "mrr" else "pfoo_l"]
+            for budget, rate, low in zip(BUDGETS, rates, least, strict=True):
+                above = max(rate, floor) - max(low, floor)
+                found[f"{base}.above_bound.{policy}.b{budget * 100:g}"] = Number(above, "share")
     found["trace.sessions_cut_left"] = replace(
         found["trace.sessions_cut_left"], lo=4_700 if deep else 10, hi=4_730 if deep else 14
     )

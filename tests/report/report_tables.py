@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pyarrow as pa
-from report_samples import BUDGETS, CAPS, FLOORS, KSTAR, NUMBERS, RATES, THETAS
+from report_samples import BUDGETS, CAPS, FLOORS, KSTAR, LEAST, NUMBERS, RATES, THETAS
 
 
 def documented(rows: list[dict[str, Any]], **docs: str) -> pa.Table:
@@ -169,6 +169,40 @@ def tables(kind: str) -> dict[str, pa.Table]:
         for policy, rates in RATES[kind].items()
         for budget, rate in zip(BUDGETS, rates, strict=True)
     ]
+    limits = [
+        {
+            "stream": "busiest-hour",
+            "object_key": objects,
+            "release": "last",
+            "bound": "pfoo_l",
+            "q": q,
+            "h": 0,
+            "budget_share": budget,
+            "budget_bytes": int(budget * KSTAR[kind]),
+            "reconstruction_rate": max(rate, floor),
+        }
+        for objects, floor in FLOORS[kind].items()
+        for q, rates in ((1.0, LEAST[kind]["pfoo_l"]), (0.25, LEAST[kind]["pfoo_l_q32"]))
+        for budget, rate in zip(BUDGETS, rates, strict=True)
+    ]
+    distances = [
+        {
+            "stream": "busiest-hour",
+            "object_key": objects,
+            "release": "last",
+            "policy": policy,
+            "budget_share": budget,
+            "budget_bytes": int(budget * KSTAR[kind]),
+            "above_bound": max(rate, floor) - max(least, floor),
+            "low": None,
+            "high": None,
+        }
+        for objects, floor in FLOORS[kind].items()
+        for policy, rates in RATES[kind].items()
+        for budget, rate, least in zip(
+            BUDGETS, rates, LEAST[kind]["pfoo_l_q32" if policy == "mrr" else "pfoo_l"], strict=True
+        )
+    ]
     top = 30 if deep else 9
     return {
         "depth_ccdf": documented(
@@ -232,4 +266,6 @@ def tables(kind: str) -> dict[str, pa.Table]:
         "transition_reuse": documented(moves),
         "idle_cap": documented(caps, theta="idle cap"),
         "residency_replay": documented(replayed, policy="eviction policy"),
+        "replay_bound": documented(limits, bound="which bound"),
+        "replay_distance": documented(distances, policy="eviction policy"),
     }

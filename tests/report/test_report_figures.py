@@ -43,6 +43,7 @@ def test_figures_come_in_the_order_of_the_paper():
         "fig09",
         "fig10",
         "fig11",
+        "fig11b",
     ]
     assert all(spec.question.endswith("?") for spec in FIGURES)
     assert 5 <= sum(spec.in_summary for spec in FIGURES) <= 8
@@ -102,6 +103,8 @@ def test_null_columns_are_drawn(spec):
         "kstar_bytes",
         "first_touch_floor",
         "share",
+        "above_bound",
+        "reconstruction_rate",
     }
     for name in spec.tables:
         for column in nullable & set(stores.deep().tables[name].column_names) - labels:

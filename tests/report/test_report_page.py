@@ -175,6 +175,9 @@ def test_hostile_text_is_inert_wherever_it_stands(pages, text):
         ("residency_replay", "policy"),
         ("residency_replay", "stream"),
         ("residency_replay", "object_key"),
+        ("replay_distance", "policy"),
+        ("replay_distance", "stream"),
+        ("replay_bound", "bound"),
     ):
         found = store.tables[table]
         at = found.column_names.index(column)

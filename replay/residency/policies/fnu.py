@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.residency.compiled import compiled
+from replay.residency.keeping import WHOLE
 from replay.residency.policy import MISSED, Outcome, Policy
 from replay.residency.stream import UNITS, Stream
 
@@ -136,4 +137,4 @@ def reference(stream: Stream, budget_units: int, release_last: bool, log: NDArra
 
 
 POLICIES = (Policy("fnu", "discard the object whose next use is furthest", clairvoyant=True, kernel=kernel,
-                   reference=reference, by_default=True),)
+                   reference=reference, by_default=True, keeping=WHOLE),)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.residency.compiled import compiled
+from replay.residency.keeping import WHOLE
 from replay.residency.policy import MISSED, Outcome, Policy
 from replay.residency.stream import UNITS, Stream
 
@@ -91,4 +92,4 @@ def reference(stream: Stream, budget_units: int, release_last: bool, log: NDArra
 
 
 POLICIES = (Policy("lru", "discard the least recently used object", clairvoyant=False, kernel=kernel,
-                   reference=reference, by_default=True),)
+                   reference=reference, by_default=True, keeping=WHOLE),)

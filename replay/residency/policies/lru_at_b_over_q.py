@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from replay.residency.keeping import Keeping
 from replay.residency.policies import lru
 from replay.residency.policies.mrr import INT4
 from replay.residency.policy import Outcome, Policy
@@ -35,4 +36,4 @@ def reference(stream: Stream, budget_units: int, release_last: bool, log: NDArra
 
 
 POLICIES = (Policy("lru_at_B_over_q", "lru with four times the budget, which int4 copies emulate", clairvoyant=False,
-                   kernel=kernel, reference=reference),)
+                   kernel=kernel, reference=reference, keeping=Keeping(INT4)),)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.residency.compiled import compiled
+from replay.residency.keeping import Keeping
 from replay.residency.policy import MISSED, PROMOTED, Outcome, Policy, Replay
 from replay.residency.stream import UNITS, Stream
 
@@ -144,7 +145,8 @@ def reference(copy_units: int) -> Replay:
 def mixed_resolution(name: str, description: str, copy_units: int, *, by_default: bool = False) -> Policy:
     """MRR with copies of q = copy_units / 128, for a file that declares another q."""
     return Policy(name, description, clairvoyant=False, kernel=kernel(copy_units),
-                  reference=reference(copy_units), by_default=by_default, counts=("promotions",))
+                  reference=reference(copy_units), by_default=by_default, counts=("promotions",),
+                  keeping=Keeping(copy_units))
 
 
 POLICIES = (mixed_resolution("mrr", "demote the least recently used to an int4 copy, then discard copies",

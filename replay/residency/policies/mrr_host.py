@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.residency.compiled import compiled
+from replay.residency.keeping import Keeping
 from replay.residency.policies.mrr import INT4
 from replay.residency.policy import MISSED, PROMOTED, Outcome, Policy, Replay
 from replay.residency.stream import MAX_UNITS, UNITS, Stream
@@ -140,7 +141,8 @@ def reference(times: int | None) -> Replay:
 def host_tier(name: str, description: str, times: int | None) -> Policy:
     """MRR with a host tier of `times` the budget, for a file that declares another one."""
     return Policy(name, description, clairvoyant=False, kernel=kernel(times), reference=reference(times),
-                  counts=("promotions", "down_units", "up_units"))
+                  counts=("promotions", "down_units", "up_units"),
+                  keeping=None if times is None else Keeping(INT4, times))
 
 
 POLICIES = tuple(host_tier(f"mrr_host_{times}", "demote the least recently used to an int4 copy in a host tier of "

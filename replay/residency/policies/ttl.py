@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from metrics.idle_cap import CAPS
 from replay.residency.compiled import compiled
+from replay.residency.keeping import WHOLE
 from replay.residency.policy import MISSED, Outcome, Policy, Replay
 from replay.residency.stream import UNITS, Stream
 from telemetry.errors import InputError
@@ -118,7 +119,8 @@ def reference(cap_us: int) -> Replay:
 def idle_cap(name: str, cap_us: int, *, by_default: bool = False) -> Policy:
     """An idle cap, for a file that declares another one."""
     return Policy(f"ttl_{name}", f"discard what has idled for more than {name}, then the least recently used object",
-                  clairvoyant=False, kernel=kernel(cap_us), reference=reference(cap_us), by_default=by_default)
+                  clairvoyant=False, kernel=kernel(cap_us), reference=reference(cap_us), by_default=by_default,
+                  keeping=WHOLE)
 
 
 # Without a cap it is LRU.
