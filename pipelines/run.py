@@ -28,6 +28,9 @@ from pipelines.progress import Progress
 from pipelines.windows import windows_of
 from pipelines.workdir import work_folder
 from replay.residency.cells import Plan, cells_here, cells_spread
+from replay.residency.routing.fleet import fleet_of
+from replay.residency.routing.routed import routed_here, routed_spread
+from replay.residency.routing.study import declared_routes, no_routes, routing_study, unroutable
 from replay.residency.sampling import EmptySampleError, draw_sample
 from replay.residency.stream_file import StreamFile, extract_stream
 from replay.residency.study import declared, no_study, study
@@ -188,25 +191,46 @@ def _one(job: _Job, trace: Trace, results: ResultSet) -> None:
 
 
 def _replays(job: _Job, trace: Trace, store: StoreWriter) -> None:
-    plan = job.options.plan
+    plan, routing = job.options.plan, job.options.routing
     why = trace.lacks("sessioned")
     try:
-        found = no_study(plan, why) if why is not None else _study(job, trace, plan)
+        found = [no_study(plan, why), no_routes(plan, routing, why)] if why is not None else _studies(job, trace, plan)
     except EmptySampleError as error:
         if job.options.split_us is None:
             raise
-        found = no_study(plan, str(error).rstrip("."))  # other windows of the split may have some
-    store.add(declared(plan), found, f"calls with a session id in the stream {plan.stream}")
+        why = str(error).rstrip(".")  # other windows of the split may have some
+        found = [no_study(plan, why), no_routes(plan, routing, why)]
+    population = f"calls with a session id in the stream {plan.stream}"
+    for numbers, findings in zip((declared(plan), declared_routes(plan, routing)), found, strict=True):
+        store.add(numbers, findings, population)
 
 
-def _study(job: _Job, trace: Trace, plan: Plan) -> Findings:
+def _studies(job: _Job, trace: Trace, plan: Plan) -> list[Findings]:
+    """Policies under budgets, then routes."""
     drawn = "" if plan.sample is None else f"-sample-{plan.sample.label}-{plan.sample.seed}"
     path = job.work / f"stream-{trace.window.name}-{plan.stream}{drawn}.arrow"
     stream = _stream(trace, plan, path)
     beta = job.settings.beta
     if isinstance(job.engine, SpreadingEngine):
-        return study(plan, stream, cells_spread(job.engine, plan, path, beta))
-    return study(plan, stream, cells_here(plan, stream, beta, job.threads))
+        replayed = cells_spread(job.engine, plan, path, beta)
+    else:
+        replayed = cells_here(plan, stream, beta, job.threads)
+    return [study(plan, stream, replayed), _routes(job, plan, path, stream)]
+
+
+def _routes(job: _Job, plan: Plan, path: Path, stream: StreamFile) -> Findings:
+    routing, beta = job.options.routing, job.settings.beta
+    if not routing.routes:
+        return Findings()
+    fleet = None if plan.sample is not None else fleet_of(stream)
+    why = unroutable(plan, fleet)
+    if why is not None or fleet is None:
+        return no_routes(plan, routing, why or "")
+    if isinstance(job.engine, SpreadingEngine):
+        routed = routed_spread(job.engine, plan, routing, path, beta)
+    else:
+        routed = routed_here(plan, routing, stream, beta, job.threads)
+    return routing_study(plan, routing, fleet, routed, beta)
 
 
 def _stream(trace: Trace, plan: Plan, path: Path) -> StreamFile:
