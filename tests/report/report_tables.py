@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pyarrow as pa
-from report_samples import BUDGETS, CAPS, FLOORS, KSTAR, NUMBERS, RATES, THETAS
+from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, KSTAR, NUMBERS, RATES, ROUTES, THETAS
 
 
 def documented(rows: list[dict[str, Any]], **docs: str) -> pa.Table:
@@ -169,6 +169,22 @@ def tables(kind: str) -> dict[str, pa.Table]:
         for policy, rates in RATES[kind].items()
         for budget, rate in zip(BUDGETS, rates, strict=True)
     ]
+    routed = [
+        {
+            "route": route,
+            "memory": memory,
+            "policy": "lru",
+            "budget_share": budget,
+            "budget_bytes": int(budget * KSTAR[kind]),
+            "calls": 176_007,
+            "reconstruction_rate": max(floor, rate * (1.1 - budget)),
+            "first_touch_floor": floor,
+            "load_max": load,
+        }
+        for route, (floor, load, _) in ROUTES[kind].items()
+        for memory, rate in DIVIDED[kind].items()
+        for budget in BUDGETS
+    ]
     top = 30 if deep else 9
     return {
         "depth_ccdf": documented(
@@ -232,4 +248,5 @@ def tables(kind: str) -> dict[str, pa.Table]:
         "transition_reuse": documented(moves),
         "idle_cap": documented(caps, theta="idle cap"),
         "residency_replay": documented(replayed, policy="eviction policy"),
+        "replay_routing": documented(routed, route="where calls are served"),
     }

@@ -28,6 +28,7 @@ OPPOSITE = {
     "fig09": ("Reuse stays behind", "Reuse does not depend"),
     "fig10": ("saves much", "saves little here"),
     "fig11": ("Policy decides", "A better policy helps little here"),
+    "fig11b": ("Sticky routing pays", "Sticky routing gains little"),
 }
 
 
