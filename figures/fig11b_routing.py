@@ -157,7 +157,7 @@ FIGURE = FigureSpec(
     needs=(),
     subject="what another routing would do to the KV",
     panels=(
-        Panel("memory", "One pool or divided, as logged", "replay_routing", _memory, _KEYS),
+        Panel("memory", "One pool or divided, as logged", "replay_routing", _memory, _KEYS, style.Margins(top=0.83)),
         Panel("routes", "First touches and load by route", "replay_routing", _floors, _KEYS),
     ),
     headline=_headline,

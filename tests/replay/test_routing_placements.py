@@ -88,7 +88,7 @@ def test_the_ring_of_a_model_closes():
 
 
 @given(calls=rows(), limit=LIMITS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_kernels_are_their_references(calls: list[Row], limit: Fraction):
     fleet = fleet_of(stream_file(calls))
     assert place(fleet, "sticky", limit).tolist() == sticky_reference(fleet)
@@ -110,7 +110,7 @@ def test_kernels_are_their_references_on_a_longer_stream():
 
 
 @given(calls=rows(), limit=LIMITS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_limit_holds_in_every_minute(calls: list[Row], limit: Fraction):
     fleet = fleet_of(stream_file(calls))
     placed = place(fleet, "sticky_limit", limit)
@@ -125,7 +125,7 @@ def test_the_limit_holds_in_every_minute(calls: list[Row], limit: Fraction):
 
 
 @given(calls=rows(), limit=LIMITS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_routes_keep_calls_and_models_and_fixed_calls(calls: list[Row], limit: Fraction):
     fleet = fleet_of(stream_file(calls))
     for placement in ("as_logged", "sticky", "sticky_limit"):

@@ -128,7 +128,7 @@ def test_two_copies_are_kept_up_to_date():
 
 
 @given(calls=CALLS, copies=st.integers(1, 4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_accesses_are_those_of_the_reference(calls: list[tuple[int, int, int]], copies: int):
     found, _, _ = seen(calls, copies)
     replica = np.repeat(np.arange(REPLICAS), np.diff(found.starts)).tolist()
@@ -137,7 +137,7 @@ def test_accesses_are_those_of_the_reference(calls: list[tuple[int, int, int]], 
 
 
 @given(calls=CALLS, copies=st.integers(1, 3), budgets=BUDGETS, release_last=st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @pytest.mark.parametrize(("policy", "copy_units"), [("lru", None), ("mrr", 32)])
 def test_replicas_alone_are_the_fleet_together(policy: str, copy_units: int | None, calls: list[tuple[int, int, int]],
                                                copies: int, budgets: list[int], release_last: bool):

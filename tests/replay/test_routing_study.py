@@ -97,7 +97,7 @@ def test_the_table_has_every_cell():
 
 
 @given(calls=rows(unknown=False).filter(len))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_sticky_meets_the_floor_by_session_and_model(calls: list[Row]):
     file, found = stream_file(calls), published(calls)
     sessions = study(PLAN, file, cells_here(PLAN, file, BETA, 1))
@@ -113,7 +113,7 @@ def test_sticky_meets_the_floor_by_session_and_model(calls: list[Row]):
 
 @given(calls=rows().filter(len), division=st.sampled_from(sorted(DIVISIONS)),
        release=st.sampled_from(["last", "never"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_cell_is_below_its_floor(calls: list[Row], division: str, release: str):
     plan = Plan("window", ("session",), ("lru", "mrr"), parse_budgets(["20%", "100%"]), release)  # type: ignore[arg-type]
     for row in published(calls, plan, Routing(division=division)).tables["replay_routing"].to_pylist():
@@ -122,7 +122,7 @@ def test_no_cell_is_below_its_floor(calls: list[Row], division: str, release: st
 
 
 @given(calls=rows(unknown=False).filter(len))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_on_one_deployment_a_model_nothing_differs(calls: list[Row]):
     still: list[Row] = [(session, model, "w" if model == "m" else "x", second, tokens)
                         for session, model, _, second, tokens in calls]

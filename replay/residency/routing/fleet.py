@@ -82,10 +82,16 @@ def fleet_of(file: StreamFile) -> Fleet:
     session_model = table["object_session+model"].to_numpy().astype(np.int64)
     owner, owners = factorize(session_model * (width + 1) + np.where(free, 0, replica.astype(np.int64) + 1))
     pairs = model[free].astype(np.int64) * width + replica[free]
-    known, server, calls = np.unique(pairs, return_inverse=True, return_counts=True)
-    servers = np.full(len(owner), -1, np.int32)
-    servers[free] = server
-    return Fleet(owner, owners, servers, replica, width, _int64(table["tokens"].to_numpy()),
+    pair, count = factorize(pairs)
+    of_pair = np.empty(count, np.int64)
+    of_pair[pair] = pairs
+    order = np.argsort(of_pair)
+    known, rank = of_pair[order], np.empty(count, np.int32)
+    rank[order] = np.arange(count, dtype=np.int32)
+    server = np.full(len(owner), -1, np.int32)
+    server[free] = rank[pair]
+    calls = np.bincount(rank[pair], minlength=count)
+    return Fleet(owner, owners, server, replica, width, _int64(table["tokens"].to_numpy()),
                  _int64(table["t_us"].to_numpy()),
                  np.searchsorted(known, np.arange(models + 1, dtype=np.int64) * width).astype(np.int64),
                  (known // width).astype(np.int32), (known % width).astype(np.int32), calls.astype(np.int64))

@@ -40,9 +40,11 @@ def load_of(fleet: Fleet, server: NDArray[np.int32]) -> Load:
     servers = len(fleet.model_of)
     minute, minutes = factorize(fleet.time_us[free] // MINUTE_US)
     group, groups = factorize(fleet.model_of[server[free]].astype(np.int64) * minutes + minute)
-    cell, cells = factorize(group.astype(np.int64) * servers + server[free])
-    _, first = np.unique(cell, return_index=True)
-    cell_group, cell_server = group[first], server[free][first]
+    pairs = group.astype(np.int64) * servers + server[free]
+    cell, cells = factorize(pairs)
+    of_cell = np.empty(cells, np.int64)
+    of_cell[cell] = pairs
+    cell_group, cell_server = of_cell // servers, of_cell % servers
     in_group = np.bincount(group, minlength=groups)
     in_model = np.zeros(len(fleet.first_server) - 1, np.int64)
     np.add.at(in_model, fleet.model_of, fleet.calls_of)

@@ -21,7 +21,7 @@ from replay.residency.routing.fleet import Fleet, fleet_of
 from replay.residency.routing.load import Load, load_of
 from replay.residency.routing.options import ROUTES, Routing
 from replay.residency.routing.placements import place, replicas_of
-from replay.residency.routing.replicas import Moved, divide, preceding, replay_replicas, tally
+from replay.residency.routing.replicas import Moved, divide, preceding, replay_replicas
 from replay.residency.stream import UNITS, no_eviction_peak
 from replay.residency.stream_file import StreamFile
 
@@ -141,7 +141,10 @@ def _route(fleet: Fleet, kstar: int, plan: Plan, routing: Routing, name: str, be
         return RoutedCell(memory, policy, budget, size, replay_replicas(find_policy(policy).kernel, seen, parts, last,
                                                                         fleet.tokens, previous))
 
-    return Routed(name, fleet.calls, int(fleet.tokens.sum()), _unlimited(fleet, accesses, previous),
+    # A replica with room for its own peak never evicts.
+    unlimited = replay_replicas(find_policy("lru").kernel, accesses, [peak * UNITS for peak in peaks], last,
+                                fleet.tokens, previous)
+    return Routed(name, fleet.calls, int(fleet.tokens.sum()), unlimited,
                   _moves(fleet.owner, fleet.owners, replica), sum(peaks), load_of(fleet, server),
                   _run(run, cells_of(plan, routing, name), threads))
 
@@ -157,15 +160,6 @@ def _pool(fleet: Fleet, replica: NDArray[np.int32]) -> Accesses:
     """All replicas' objects, told apart, in one pool."""
     objects, count = factorize(fleet.owner.astype(np.int64) * fleet.replicas + replica)
     return accesses_of(objects, count, np.zeros_like(replica), 1, fleet.tokens, fleet.time_us, copies=0)
-
-
-def _unlimited(fleet: Fleet, accesses: Accesses, previous: NDArray[np.int64] | None) -> Moved:
-    """With memory without end an access finds nothing iff it is the first to its object."""
-    if previous is not None:
-        return tally(accesses, np.zeros(len(accesses.call), np.bool_), fleet.tokens, previous)
-    order = np.concatenate([stream.tokens[np.unique(stream.objects, return_index=True)[1]]
-                            for stream in accesses.streams])
-    return Moved(len(order), int(order.sum()), 0)
 
 
 def _moves(owner: NDArray[np.int32], owners: int, replica: NDArray[np.int32]) -> int:
