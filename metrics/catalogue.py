@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metrics import (
+    calibration,
     ceiling,
     class_share,
     class_transition,
@@ -28,5 +29,5 @@ __all__ = ["METRICS"]
 
 METRICS: tuple[Metric, ...] = tuple(module.METRIC for module in (
     shape, served, turns, depth, context, volume, class_share, class_transition, excursion, reuse,
-    working_set, ceiling, gap, duty_cycle, placement, transition_reuse, prefix, idle_cap,
+    working_set, ceiling, gap, duty_cycle, placement, transition_reuse, calibration, prefix, idle_cap,
 ))

@@ -12,14 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from metrics.core.bands import GAP_NAMES, gap_band
 from metrics.core.metric import Column, Findings, Metric, Number, TableSpec, ratio
 from metrics.core.steps import TRANSITION, TRANSITIONS
 from metrics.core.trace import Trace
 
 LENGTHS = ("0", "1", "2", "3+")
-GAP_BANDS = ((10_000_000, "below 10 s"), (60_000_000, "10 s to 1 min"), (300_000_000, "1 to 5 min"),
-             (3_600_000_000, "5 min to 1 h"))
-LAST_BAND = "1 h and more"
 
 REUSE = TableSpec("excursion_reuse", "one excursion length, in all or in one band of a split", (
     Column("split", pa.string(), "all; gap = time since the preceding Spine call; placement = move from it"),
@@ -60,10 +58,8 @@ def compute(trace: Trace, found: Findings) -> None:
         found.missing("no model of the trace is of class spine", *(number.key for number in METRIC.numbers))
         return
     spine = ", ".join(str(number) for number in sorted(numbers))
-    band = "case " + " ".join(f"when gap_us < {edge} then {place}" for place, (edge, _) in enumerate(GAP_BANDS))
-    band = f"{band} else {len(GAP_BANDS)} end"
     groups = [row for part in (_STAYS.format(spine=spine), _RETURNS.format(spine=spine, transition=TRANSITION))
-              for row in trace.rows(_GROUPED.format(band=band, part=part))]
+              for row in trace.rows(_GROUPED.format(band=gap_band("gap_us"), part=part))]
     for k, length in enumerate(LENGTHS):
         calls, mean = _mean(row for row in groups if row["k"] == k)
         found.set(_key(length), mean, calls, why=f"no Spine call follows an excursion of {_calls(length)}")
@@ -87,9 +83,8 @@ def _mean(rows: Iterable[dict[str, Any]]) -> tuple[int, float | None]:
 
 
 def _table(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    names = [*(name for _, name in GAP_BANDS), LAST_BAND]
     splits = [("all", "all", groups)]
-    splits += [("gap", name, [row for row in groups if row["band"] == place]) for place, name in enumerate(names)]
+    splits += [("gap", name, [row for row in groups if row["band"] == place]) for place, name in enumerate(GAP_NAMES)]
     splits += [("placement", name, [row for row in groups if row["transition"] == code])
                for code, name in TRANSITIONS.items() if name != "first_call"]
     table = []

@@ -52,7 +52,7 @@ def manifest(options: Options, trace: Trace, sources: Sequence[Source], digest: 
 
 
 def _configuration(options: Options) -> dict[str, Any]:
-    timestamp, plan = options.read.timestamp, options.plan
+    timestamp, plan, routing = options.read.timestamp, options.plan, options.routing
     return {
         "columns": dict(options.read.columns) if options.names else sorted(options.read.columns),
         "timestamp": {"unit": timestamp.unit, "zone": timestamp.zone, "epoch_us": timestamp.epoch_us},
@@ -64,7 +64,9 @@ def _configuration(options: Options) -> dict[str, Any]:
         "replay": {"stream": plan.stream, "keys": list(plan.keys), "policies": list(plan.policies),
                    "budgets": [budget.label for budget in plan.budgets], "release": plan.release,
                    "bounds": list(plan.bounds),
-                   "sample": plan.sample and {"fraction": plan.sample.label, "seed": plan.sample.seed}},
+                   "sample": plan.sample and {"fraction": plan.sample.label, "seed": plan.sample.seed},
+                   "routing": {"routes": list(routing.routes), "division": routing.division,
+                               "load_limit": f"{float(routing.load_limit):g}"}},
         "names": options.names, "strict": options.strict,
     }
 

@@ -19,6 +19,7 @@ from replay.residency.bounds.grid import KINDS
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
 from replay.residency.cells import Plan
 from replay.residency.policy import default_policies, find_policy, policies
+from replay.residency.routing.options import DEFAULT_ROUTING, DIVISIONS, ROUTES, Routing, find_routes, parse_load_limit
 from replay.residency.sampling import Sample, parse_sample
 from replay.residency.stream import Release
 from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
@@ -65,6 +66,7 @@ class Options:
     config: Config
     read: ReadOptions
     plan: Plan
+    routing: Routing
     geometry: Geometry
     work: Path | StorePath | None
     engine: str
@@ -109,7 +111,7 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
         split_us=None if given.split is None else parse_duration(given.split),
         clock=clock, config=config,
         read=ReadOptions(config.columns, config.timestamp, config.context_excludes_cached, arrivals),
-        plan=plan, geometry=find_geometry(given.geometry), work=_work(given.work, out, engine),
+        plan=plan, routing=_routing(given), geometry=find_geometry(given.geometry), work=_work(given.work, out, engine),
         engine=engine,
         threads=given.threads, memory_limit=_memory(given.memory_limit), names=given.names, strict=given.strict,
         command=_command(given, plan),
@@ -147,6 +149,13 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                         "than replays)")
     parser.add_argument("--release", choices=("last", "never"), default="last",
                         help="whether an object leaves after its last access (default: last)")
+    parser.add_argument("--routing", default=",".join(ROUTES), metavar="R,...",
+                        help=f"routes to replay, or none: {', '.join(ROUTES)} (default: all)")
+    parser.add_argument("--load-limit", metavar="F", help="under sticky_limit a deployment takes at most F times its "
+                        f"fair share of calls in any minute (default: {float(DEFAULT_ROUTING.load_limit):g})")
+    parser.add_argument("--replica-memory", choices=tuple(DIVISIONS), default=DEFAULT_ROUTING.division,
+                        help="what a replica's part of a budget is in proportion to: its own K* (peak), its calls, or "
+                        f"nothing (default: {DEFAULT_ROUTING.division})")
     parser.add_argument("--geometry", default="llama-2-70b", metavar="G",
                         help=f"KV geometry: {', '.join(GEOMETRIES)}, or bytes a token")
     parser.add_argument("--work", metavar="DIR", help="private folder for scratch and replay streams (default: a "
@@ -168,6 +177,12 @@ def _plan(given: argparse.Namespace) -> Plan:
     return Plan(given.stream, check_keys(_list("--key", given.key)), names,
                 parse_budgets(_list("--budgets", given.budgets)), release, _sample(given),
                 _BOUNDS[given.bounds or ("lower" if given.stream == "window" else "all")])
+
+
+def _routing(given: argparse.Namespace) -> Routing:
+    routes = () if given.routing.strip() == "none" else find_routes(_list("--routing", given.routing))
+    limit = DEFAULT_ROUTING.load_limit if given.load_limit is None else parse_load_limit(given.load_limit)
+    return Routing(routes, given.replica_memory, limit)
 
 
 def _sample(given: argparse.Namespace) -> Sample | None:
@@ -228,8 +243,9 @@ def _command(given: argparse.Namespace, plan: Plan) -> str:
     words = ["kvcensus", "characterize", "INPUT", "--format", given.format, "--out", "OUT"]
     for option, default in (("window", None), ("split", None), ("tz", "UTC"), ("arrivals", None),
                             ("stream", None), ("key", None), ("budgets", None), ("policies", None),
-                            ("bounds", None), ("release", None), ("geometry", None)):
-        value = getattr(given, option)
+                            ("bounds", None), ("release", None), ("routing", None), ("load-limit", None),
+                            ("replica-memory", None), ("geometry", None)):
+        value = getattr(given, option.replace("-", "_"))
         if value != default:
             words += [f"--{option}", value]
     if plan.sample is not None:

@@ -27,7 +27,18 @@ from pipelines.outstore import OutputStore
 from pipelines.progress import Progress
 from pipelines.windows import windows_of
 from pipelines.workdir import work_folder
+from replay.residency.agreement import (
+    agreement_study,
+    agreements_here,
+    agreements_spread,
+    declared_agreements,
+    no_agreement,
+)
 from replay.residency.cells import Plan, cells_here, cells_spread
+from replay.residency.routing.fleet import fleet_of
+from replay.residency.routing.options import Routing
+from replay.residency.routing.routed import routed_here, routed_spread
+from replay.residency.routing.study import declared_routes, no_routes, routing_study, unroutable
 from replay.residency.sampling import EmptySampleError, draw_sample
 from replay.residency.stream_file import StreamFile, extract_stream
 from replay.residency.study import declared, no_study, study
@@ -188,25 +199,58 @@ def _one(job: _Job, trace: Trace, results: ResultSet) -> None:
 
 
 def _replays(job: _Job, trace: Trace, store: StoreWriter) -> None:
-    plan = job.options.plan
+    """Policies under budgets, how they agree with the log, and routes."""
+    plan, routing = job.options.plan, job.options.routing
     why = trace.lacks("sessioned")
     try:
-        found = no_study(plan, why) if why is not None else _study(job, trace, plan)
+        found = _nothing(plan, routing, why) if why is not None else _studies(job, trace, plan)
     except EmptySampleError as error:
         if job.options.split_us is None:
             raise
-        found = no_study(plan, str(error).rstrip("."))  # other windows of the split may have some
-    store.add(declared(plan), found, f"calls with a session id in the stream {plan.stream}")
+        found = _nothing(plan, routing, str(error).rstrip("."))  # other windows of the split may have some
+    population = f"calls with a session id in the stream {plan.stream}"
+    numbers = declared(plan), declared_agreements(plan), declared_routes(plan, routing)
+    for those, findings in zip(numbers, found, strict=True):
+        store.add(those, findings, population)
 
 
-def _study(job: _Job, trace: Trace, plan: Plan) -> Findings:
+def _nothing(plan: Plan, routing: Routing, why: str) -> tuple[Findings, ...]:
+    return no_study(plan, why), no_agreement(plan, why), no_routes(plan, routing, why)
+
+
+def _studies(job: _Job, trace: Trace, plan: Plan) -> tuple[Findings, ...]:
     drawn = "" if plan.sample is None else f"-sample-{plan.sample.label}-{plan.sample.seed}"
     path = job.work / f"stream-{trace.window.name}-{plan.stream}{drawn}.arrow"
-    stream = _stream(trace, plan, path)
-    beta = job.settings.beta
+    stream, beta = _stream(trace, plan, path), job.settings.beta
     if isinstance(job.engine, SpreadingEngine):
-        return study(plan, stream, cells_spread(job.engine, plan, path, beta))
-    return study(plan, stream, cells_here(plan, stream, beta, job.threads))
+        replayed = cells_spread(job.engine, plan, path, beta)
+    else:
+        replayed = cells_here(plan, stream, beta, job.threads)
+    return study(plan, stream, replayed), _agreements(job, trace, path, stream), _routes(job, plan, path, stream)
+
+
+def _agreements(job: _Job, trace: Trace, path: Path, stream: StreamFile) -> Findings:
+    plan, beta, why = job.options.plan, job.settings.beta, trace.lacks("cached")
+    if why is not None:
+        return no_agreement(plan, why)
+    if isinstance(job.engine, SpreadingEngine):
+        return agreement_study(plan, agreements_spread(job.engine, plan, path, beta))
+    return agreement_study(plan, agreements_here(plan, stream, beta, job.threads))
+
+
+def _routes(job: _Job, plan: Plan, path: Path, stream: StreamFile) -> Findings:
+    routing, beta = job.options.routing, job.settings.beta
+    if not routing.routes:
+        return Findings()
+    fleet = None if plan.sample is not None else fleet_of(stream)
+    why = unroutable(plan, fleet)
+    if why is not None or fleet is None:
+        return no_routes(plan, routing, why or "")
+    if isinstance(job.engine, SpreadingEngine):
+        routed = routed_spread(job.engine, plan, routing, path, beta)
+    else:
+        routed = routed_here(plan, routing, stream, beta, job.threads)
+    return routing_study(plan, routing, fleet, routed, beta)
 
 
 def _stream(trace: Trace, plan: Plan, path: Path) -> StreamFile:

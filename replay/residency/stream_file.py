@@ -1,9 +1,9 @@
 """The replay stream as a file: an Arrow file in the work folder, so that later replays need no ingest.
 
-One row a sessioned call in order of time: `t_us`, `tokens`, `model`, `deployment` (numbers, null =
-unknown), and for each object key the number of its object and the position of its next use. Where a
-sample of the sessions was drawn it has their calls only, and `sample_group`. It holds no identifier, but
-the order and size of every call, and so it stays in the work folder.
+One row a sessioned call in order of time: `t_us`, `tokens`, `cached` (null = not reported), `model`,
+`deployment` (numbers, null = unknown), and for each object key the number of its object and the position
+of its next use. Where a sample of the sessions was drawn it has their calls only, and `sample_group`. It
+holds no identifier, but the order and size of every call, and so it stays in the work folder.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ OBJECT_KEYS: dict[str, str | None] = {
 _BUSIEST = """
     select {hour} as hour, count(*) as calls from steps group by 1 order by calls desc, hour limit 1"""
 _CALLS = """
-    select session, t_us, x as tokens, model_no as model, {place} as deployment
+    select session, t_us, x as tokens, c as cached, model_no as model, {place} as deployment
     from steps where {inside} order by t_us, pos"""
 _SAMPLED_CALLS = f"""
-    select session, t_us, x as tokens, model_no as model, {{place}} as deployment, sample_group
+    select session, t_us, x as tokens, c as cached, model_no as model, {{place}} as deployment, sample_group
     from (select steps.*, {SAMPLED}.sample_group from steps join {SAMPLED} on steps.session = {SAMPLED}.session)
         as sampled where {{inside}} order by t_us, pos"""
 _WHOLE = "select count(*) as calls, count(distinct session) as sessions from steps where {inside}"

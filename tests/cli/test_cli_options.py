@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 
@@ -75,6 +76,46 @@ def test_key_budgets_policies_choose_what_is_published(cli: Any) -> None:
     for key in ("lru.b25", "lru.b1GB", "mrr.b25", "mrr.b1GB"):
         assert f"replay.busiest-hour.session+deployment.{key}" in keys
     assert not any(".session." in key or ".fnu." in key for key in keys)
+
+
+def test_routes_are_chosen_and_named(cli: Any) -> None:
+    # The busiest hour, 10 o'clock: session 0 calls the large model on a, c, a, a; the small one, and others, stay.
+    ran = cli.ok(cli.file(), "--routing", "sticky,as_logged+migration", "--load-limit", "1.50", "--replica-memory",
+                 "equal", "--policies", "mrr,fnu", "--budgets", "50%", light=True)
+    start = "replay.busiest-hour.routing"
+    routes = {key.split(".")[3] for key in ran.json() if key.startswith(f"{start}.") and key.count(".") > 3}
+    assert routes == {"sticky", "as_logged+migration"}
+    assert [ran.value(f"{start}.{key}") for key in ("deployments", "fixed_share", "sticky.floor")] == [3, 0, 4 / 9]
+    # From a to c with a context of 1,000 tokens, and back from c with 1,500.
+    assert ran.value(f"{start}.as_logged+migration.moved_bytes") == (1000 + 1500) * 327_680
+    assert f"{start}.sticky.equal.mrr.b50" in ran.json()
+    assert not any("fnu" in key for key in ran.json() if key.startswith(start))
+    assert "--routing sticky,as_logged+migration --load-limit 1.50 --replica-memory equal" in (
+        ran.json()[f"{start}.sticky.floor"]["command"])
+    assert ran.json("manifest")["configuration"]["replay"]["routing"] == {
+        "routes": ["sticky", "as_logged+migration"], "division": "equal", "load_limit": "1.5"}
+    table = pq.read_table(ran.out / "all" / "tables" / "replay_routing.parquet")
+    assert set(table["route"].to_pylist()) == {"sticky", "as_logged+migration"}
+
+
+def test_no_routes(cli: Any) -> None:
+    ran = cli.ok(cli.file(), "--routing", "none", light=True)
+    assert not any(".routing." in key for key in ran.json())
+    assert not (ran.out / "all" / "tables" / "replay_routing.parquet").exists()
+
+
+def test_one_deployment_leaves_nothing_to_route(cli: Any) -> None:
+    data = cli.file("session_id,timestamp,context_tokens,deployment\na,2026-03-03T10:00:00Z,10,d\n"
+                    "a,2026-03-03T10:01:00Z,20,d\n")
+    numbers = cli.ok(data, light=True).json()
+    whys = {number["why"] for key, number in numbers.items() if ".routing." in key}
+    assert whys == {"all calls of the stream with a known deployment are on the same one: there is nothing to route"}
+
+
+def test_a_sample_has_no_routes(cli: Any) -> None:
+    numbers = cli.ok(cli.file(), "--stream", "window", "--sample-sessions", "0.9", light=True).json()
+    whys = {number["why"] for key, number in numbers.items() if ".routing." in key}
+    assert whys == {"a sample of the sessions does not show what load its deployments have"}
 
 
 def test_release_never_holds_more(cli: Any) -> None:

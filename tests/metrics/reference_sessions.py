@@ -241,4 +241,70 @@ def excursion(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
     tables["excursion_reuse"] = table
 
 
-PARTS = (shape, turns, depth, context, volume, class_share, class_transition, reuse, working_set, prefix, excursion)
+def calibration(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
+    kinds = ("first_touch", "unknown_model", "model_return", "same_deployment", "cross_deployment", "cross_region",
+             "unknown")
+    bands = ((10, "below 10 s"), (60, "10 s to 1 min"), (300, "1 to 5 min"), (3600, "5 min to 1 h"))
+    seen: list[tuple[str, str | None, Call, int]] = []
+    for calls in fleet.sessions.values():
+        for place, call in enumerate(calls):
+            if call.reuse is None:
+                continue
+            move = fleet.move(call.previous, call)
+            before = [other for other in calls[:place] if other.row["model"] == call.row["model"]]
+            if call.row["model"] is None or move == "unknown_model":
+                seen.append(("unknown_model", None, call, 0))
+            elif not before:
+                seen.append(("first_touch", None, call, 0))
+            else:
+                gap = call.t - before[-1].t
+                band = next((name for edge, name in bands if gap < edge * 10**6), "1 h and more")
+                kind = "model_return" if move == "model_switch" else move
+                seen.append((kind, band, call, min(call.x, before[-1].x)))
+    known = [one for one in seen if one[0] != "unknown_model"]
+    predicted = [one for one in known if one[0] != "first_touch"]
+    firsts = [one for one in known if one[0] == "first_touch"]
+
+    def hits(some: list[tuple[str, str | None, Call, int]]) -> int:
+        return sum(bool(call.cached) for _, _, call, _ in some)
+
+    def lost(some: list[tuple[str, str | None, Call, int]]) -> int:
+        return sum(max(0, reusable - (call.cached or 0)) for _, _, call, reusable in some)
+
+    def unexplained(some: list[tuple[str, str | None, Call, int]]) -> int:
+        return sum(max(0, (call.cached or 0) - reusable) for _, _, call, reusable in some)
+
+    def cached(some: list[tuple[str, str | None, Call, int]]) -> int:
+        return sum(call.cached or 0 for _, _, call, _ in some)
+
+    reusable = sum(tokens for _, _, _, tokens in known)
+    told = any(call.row["model"] is not None for call in fleet.calls)
+    for key, value in {
+        "predicted_share": share(len(predicted), len(known)),
+        "hit_where_predicted": share(hits(predicted), len(predicted)),
+        "hit_where_not_predicted": share(hits(firsts), len(firsts)),
+        "agreement": share(hits(predicted) + len(firsts) - hits(firsts), len(known)),
+        "reusable_share": share(reusable, sum(call.x for _, _, call, _ in known)),
+        "lost_token_share": share(lost(known), reusable),
+        "unexplained_token_share": share(unexplained(known), cached(known)),
+    }.items():
+        numbers[f"calibration.{key}"] = value
+    if not (told and fleet.knows("cached_tokens")):
+        return
+    tables["calibration"] = []
+    for kind in kinds:
+        for band in [*(name for _, name in bands), "1 h and more", None]:
+            some = [one for one in seen if one[:2] == (kind, band)]
+            if some:
+                unknown = kind == "unknown_model"
+                tables["calibration"].append({
+                    "transition": kind, "gap": band, "calls": len(some), "hits": hits(some),
+                    "hit_rate": share(hits(some), len(some)),
+                    "context_tokens": sum(call.x for _, _, call, _ in some), "cached_tokens": cached(some),
+                    "reusable_tokens": None if unknown else sum(tokens for _, _, _, tokens in some),
+                    "lost_tokens": None if unknown else lost(some),
+                    "unexplained_tokens": None if unknown else unexplained(some)})
+
+
+PARTS = (shape, turns, depth, context, volume, class_share, class_transition, reuse, working_set, prefix, excursion,
+         calibration)

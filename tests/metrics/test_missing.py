@@ -13,14 +13,15 @@ _FULL = [
          turn=str(n // 4), user=n % 4 == 0, region="rs"[n % 2], deployment="de"[n // 2 % 2], seconds=1 + n, keys=[1, n],
          block=16, id=f"c{n}", failed=False) for n in range(24)]
 
-_CACHED = ("reuse.", "excursion.", "class_share.uncached.", "placement.sr.reuse", "placement.sd.reuse")
+_CACHED = ("reuse.", "excursion.", "calibration.", "class_share.uncached.", "placement.sr.reuse",
+           "placement.sd.reuse")
 _TURNS = ("turns.", "gap.inter", "gap.intra")
 
 # Columns -> what is null without them: keys that begin so (and end so, for the transitions).
 NULL_WITHOUT = {
     ("cached_tokens",): (*_CACHED, "transition.*.reuse"),
     ("output_tokens",): ("context.share", "context.to_output", "prefix.reads_per_write"),
-    ("model",): ("trace.models", "class", "excursion."),
+    ("model",): ("trace.models", "class", "excursion.", "calibration."),
     ("turn_id", "user_initiated"): _TURNS,
     ("deployment",): ("placement.sd", "placement.deployments_per_session"),
     ("duration_us",): ("gap.idle_", "ceiling.duty_cycle"),

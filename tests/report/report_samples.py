@@ -167,3 +167,13 @@ LEAST = {
         "pfoo_l_q32": (0.64, 0.64, 0.64, 0.64, 0.64, 0.64, 0.64),
     },
 }
+
+# Route: (first touches, largest load, bytes that move).
+ROUTES: dict[str, dict[str, tuple[float, float, int | None]]] = {
+    "deep": {"as_logged": (0.202, 1.9, None), "sticky": (0.054, 7.5, None),
+             "as_logged+migration": (0.054, 1.9, 412_000_000_000_000)},
+    "shallow": {"as_logged": (0.66, 1.2, None), "sticky": (0.64, 1.3, None),
+                "as_logged+migration": (0.64, 1.2, 3_100_000_000)},
+}
+# LRU at a tenth, as logged.
+DIVIDED = {"deep": {"pooled": 0.66, "peak": 0.71}, "shallow": {"pooled": 0.67, "peak": 0.67}}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-from report_samples import BUDGETS, CAPS, FLOORS, KSTAR, LEAST, NUMBERS, RATES, THETAS
+from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS
 from report_tables import tables
 
 COMMAND = "kvcensus characterize --format calls trace.parquet"
@@ -94,6 +94,14 @@ def numbers(kind: str) -> dict[str, Number]:
             for budget, rate, low in zip(BUDGETS, rates, least, strict=True):
                 above = max(rate, floor) - max(low, floor)
                 found[f"{base}.above_bound.{policy}.b{budget * 100:g}"] = Number(above, "share")
+    for route, (floor, load, moved) in ROUTES[kind].items():
+        base = f"replay.busiest-hour.routing.{route}"
+        found[f"{base}.floor"] = Number(floor, "share")
+        found[f"{base}.load_max"] = Number(load, "ratio")
+        if moved is not None:
+            found[f"{base}.moved_bytes"] = Number(moved, "bytes")
+    for memory, rate in DIVIDED[kind].items():
+        found[f"replay.busiest-hour.routing.as_logged.{memory}.lru.b10"] = Number(rate, "share")
     found["trace.sessions_cut_left"] = replace(
         found["trace.sessions_cut_left"], lo=4_700 if deep else 10, hi=4_730 if deep else 14
     )

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pyarrow as pa
-from report_samples import BUDGETS, CAPS, FLOORS, KSTAR, LEAST, NUMBERS, RATES, THETAS
+from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS
 
 
 def documented(rows: list[dict[str, Any]], **docs: str) -> pa.Table:
@@ -203,6 +203,22 @@ def tables(kind: str) -> dict[str, pa.Table]:
             BUDGETS, rates, LEAST[kind]["pfoo_l_q32" if policy == "mrr" else "pfoo_l"], strict=True
         )
     ]
+    routed = [
+        {
+            "route": route,
+            "memory": memory,
+            "policy": "lru",
+            "budget_share": budget,
+            "budget_bytes": int(budget * KSTAR[kind]),
+            "calls": 176_007,
+            "reconstruction_rate": max(floor, rate * (1.1 - budget)),
+            "first_touch_floor": floor,
+            "load_max": load,
+        }
+        for route, (floor, load, _) in ROUTES[kind].items()
+        for memory, rate in DIVIDED[kind].items()
+        for budget in BUDGETS
+    ]
     top = 30 if deep else 9
     return {
         "depth_ccdf": documented(
@@ -268,4 +284,5 @@ def tables(kind: str) -> dict[str, pa.Table]:
         "residency_replay": documented(replayed, policy="eviction policy"),
         "replay_bound": documented(limits, bound="which bound"),
         "replay_distance": documented(distances, policy="eviction policy"),
+        "replay_routing": documented(routed, route="where calls are served"),
     }

@@ -29,6 +29,7 @@ OPPOSITE = {
     "fig10": ("saves much", "saves little here"),
     "fig11": ("Policy decides", "A better policy helps little here"),
     "fig11b": ("Much may be left to gain", "Little is left to gain"),
+    "fig11c": ("Sticky routing pays", "Sticky routing gains little"),
 }
 
 
