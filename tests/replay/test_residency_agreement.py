@@ -29,7 +29,8 @@ def stream_file(*calls: tuple[int, int, int | None]) -> StreamFile:
     objects, tokens = np.array([call[0] for call in calls], np.int32), np.array([call[1] for call in calls], np.int64)
     return StreamFile(pa.table({
         "tokens": tokens, "cached": pa.array([call[2] for call in calls], pa.int64()), "object_session": objects,
-        "t_us": pa.array(range(len(calls)), pa.int64()), "next_use_session": build_stream(objects, tokens, int(objects.max()) + 1).next_use}), None)
+        "t_us": pa.array(range(len(calls)), pa.int64()),
+        "next_use_session": build_stream(objects, tokens, int(objects.max()) + 1).next_use}), None)
 
 
 def test_counts_worked_out_by_hand():
