@@ -50,7 +50,7 @@ def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
     replayed.budget_axis(ax, data, data[0]["kstar_bytes"])
     axes.percent_axis(ax.yaxis)
     ax.set_ylabel("calls that rebuild context")
-    axes.legend(ax, 2 if len(ax.get_legend_handles_labels()[0]) < 7 else 3)
+    axes.legend(ax, 2)
     return None
 
 
@@ -78,7 +78,7 @@ def _bounds(ax: Axes, results: ResultsLike, cell: tuple[str, str, str], field: s
 
 def _panels(results: ResultsLike) -> tuple[Panel, ...]:
     keys = tuple(f"replay.{stream}.{what}.floor" for stream in budget.STREAMS for what in budget.OBJECTS)
-    margins = style.Margins(bottom=0.235, top=0.8)
+    margins = style.Margins(bottom=0.235, top=0.76)
     if not results.has_table("residency_replay"):
         return (
             Panel("replay", "Rate against budget", "residency_replay", lambda ax, r: None, keys, margins),
