@@ -75,7 +75,7 @@ def _floors(ax: Axes, results: ResultsLike) -> None:
     axes.percent_axis(ax.xaxis)
     ax.set_xlim(0, 2)  # room for the words behind a full bar
     ax.set_xticks([0, 0.5, 1])
-    ax.set_xlabel("calls that find no KV with memory without end")
+    ax.set_xlabel("calls that are first touches")
     return None
 
 
