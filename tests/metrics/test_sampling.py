@@ -125,7 +125,7 @@ def test_workers_replay_what_this_process_does(census: Census, tmp_path: Path) -
     ingested = census.ingest(call(one, place * 97 % 1009, place, model="ab"[place % 2])
                              for place, one in enumerate(IDS * 3))
     plan = Plan("window", ("session", "session+model"), ("lru", "mrr"), parse_budgets(["20%", "50%"]), "last",
-                Sample("0.5"))
+                Sample("0.5"), ("pfoo_l", "pfoo_u"))
     draw_sample(census.engine, ingested.identity, Sample("0.5"))
     stream = extract_stream(census.derived(ingested), "window", tmp_path / "sample.arrow", Sample("0.5"))
     assert isinstance(census.engine, SpreadingEngine)
