@@ -128,7 +128,8 @@ def _folder(text: str) -> Path:
     except InputError as error:
         raise UsageError(f"--out {error}") from None
     if isinstance(out, StorePath):
-        raise UsageError(f"--out {out.shown}: a trace is written to a folder of this machine. Write it there, and copy it.")
+        raise UsageError(f"--out {out.shown}: a trace is written to a folder of this machine. Write it there, and "
+                         "copy it.")
     try:
         if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
             raise UsageError(f"--out {out} exists and is no empty folder. Name a folder that is new or empty.")
