@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Path(__file__).with_name("classes.toml")
 JOB = ("--format", "calls", "--config", str(CONFIG), "--stream", "busiest-hour", "--key", "session,session+deployment",
-       "--budgets", "1%,2%,5%,10%,20%,50%", "--policies", "lru,fnu,mrr")
+       "--budgets", "1%,2%,5%,10%,20%,50%", "--policies", "lru,fnu,mrr", "--bounds", "none", "--routing", "none")
 
 
 def job(trace: Path, threads: int, memory_limit: str) -> dict[str, Any]:

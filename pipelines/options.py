@@ -149,8 +149,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                         "than replays)")
     parser.add_argument("--release", choices=("last", "never"), default="last",
                         help="whether an object leaves after its last access (default: last)")
-    parser.add_argument("--routing", default=",".join(ROUTES), metavar="R,...",
-                        help=f"routes to replay, or none: {', '.join(ROUTES)} (default: all)")
+    parser.add_argument("--routing", metavar="R,...",
+                        help=f"routes to replay, or none: {', '.join(ROUTES)} (default: all; none with --stream "
+                        "window, where routes take longer than replays)")
     parser.add_argument("--load-limit", metavar="F", help="under sticky_limit a deployment takes at most F times its "
                         f"fair share of calls in any minute (default: {float(DEFAULT_ROUTING.load_limit):g})")
     parser.add_argument("--replica-memory", choices=tuple(DIVISIONS), default=DEFAULT_ROUTING.division,
@@ -180,7 +181,8 @@ def _plan(given: argparse.Namespace) -> Plan:
 
 
 def _routing(given: argparse.Namespace) -> Routing:
-    routes = () if given.routing.strip() == "none" else find_routes(_list("--routing", given.routing))
+    asked = given.routing or ("none" if given.stream == "window" else ",".join(ROUTES))
+    routes = () if asked.strip() == "none" else find_routes(_list("--routing", asked))
     limit = DEFAULT_ROUTING.load_limit if given.load_limit is None else parse_load_limit(given.load_limit)
     return Routing(routes, given.replica_memory, limit)
 
