@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pipelines.streams import say, tell
+from pipelines.version import VERSION
 from telemetry.errors import EXIT_OK, EXIT_USAGE, KvcensusError, quoted
 
 __all__ = ["main"]
@@ -48,9 +49,7 @@ def _about(words: Sequence[str]) -> int:
         say(_HELP, end="")
         return EXIT_OK
     if words[0] == "--version":
-        from importlib import metadata
-
-        say(f"kvcensus {metadata.version('kvcensus')}")
+        say(f"kvcensus {VERSION}")
         return EXIT_OK
     tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, generate.")
     return EXIT_USAGE
