@@ -28,8 +28,8 @@ __all__ = ["FEWEST_SESSIONS", "Replicate", "Resampled", "resampled_here", "resam
 #: Sessions that resampling needs: of fewer, a group of the jackknife would be empty.
 FEWEST_SESSIONS = GROUPS
 
-#: Tasks of an engine: a worker opens the stream once for a task's replicates.
-_TASKS = 64
+#: Replicates of a task of an engine, at least, and tasks, at most: starting a task takes time.
+_LEAST, _TASKS = 8, 64
 
 
 class Replicate(NamedTuple):
@@ -90,7 +90,7 @@ def resampled_spread(engine: SpreadingEngine, plan: Plan, path: Path, beta: int)
     """The same, some replicates a task; the stream file at `path` is brought to the workers."""
     sessions = StreamFile.open(path).sessions
     numbers = _numbers(plan, sessions)
-    size = max(1, -(-len(numbers) // _TASKS))
+    size = max(_LEAST, -(-len(numbers) // _TASKS))
     parts = [_Part(plan, beta, tuple(numbers[start:start + size])) for start in range(0, len(numbers), size)]
     found = engine.scatter(parts, _replicates, path) if parts else []
     return _by_key(plan, sessions, [replicate for some in found for replicate in some])

@@ -49,6 +49,7 @@ def _declared(plan: Plan) -> Iterator[Number]:
     population = f"clock hours with {FEW_CALLS} calls with a session id"
     if plan.sample is not None:
         population += f", of the sessions in a sample ({plan.sample})"
+        yield Number("replay.hours.sample.fraction", "share", "share of the sessions that was asked for", population)
     yield Number("replay.hours.compared", "hours", f"clock hours with {FEW_CALLS} sessioned calls, of the window, or, "
                  "if it has more than 24, of the day of its busiest hour", population)
     for key in plan.keys:
@@ -79,6 +80,8 @@ def hours_study(plan: Plan, hours: Hours, replayed: Sequence[Hour], zone: ZoneIn
     """What the cells of each hour say; `zone` is that of the times in the table."""
     found, compared = Findings(), [hour for hour in replayed if hour.calls >= FEW_CALLS]
     found.set("replay.hours.compared", len(compared), hours.count)
+    if plan.sample is not None:
+        found.set("replay.hours.sample.fraction", float(plan.sample.fraction), hours.count)
     for key in plan.keys:
         prefix, cells = _prefix(plan, key), [hour.cells[key] for hour in compared]
         _range(found, f"{prefix}.floor", [some[0].floor for some in cells])

@@ -25,7 +25,7 @@ __all__ = ["INTERVAL", "declared", "intervals", "publish"]
 REFERENCE = "lru"
 
 #: Ends the method of a number whose interval is that of the bootstrap.
-INTERVAL = "; the interval is that of 95 % of the replicates of resampled sessions"
+INTERVAL = "; the interval is 1.96 standard errors either way, from replays of resampled sessions (bootstrap)"
 
 _WHERE = (
     Column("stream", pa.string(), "busiest-hour: the clock hour with most sessioned calls; window: all of them"),
@@ -36,11 +36,14 @@ _SURE = (
     Column("method", pa.string(), "bootstrap: as many sessions as there are, drawn with replacement; jackknife: all "
            f"but those of one of {GROUPS} random groups, in turn"),
     Column("value", pa.float64(), "of the stream itself"),
-    Column("lo", pa.float64(), "lower end of the interval of 95 %; null where it is not known"),
+    Column("lo", pa.float64(), "lower end of the interval of 95 %, 1.96 or, of the jackknife, 2.094 standard errors "
+           "from value; null where it is not known"),
     Column("hi", pa.float64(), "its upper end"),
     Column("se", pa.float64(), "standard error; null where it is not known"),
     Column("replicate_mean", pa.float64(), "mean of the replicates; how far it is from value tells how much a "
            "replicate differs from the stream by being one"),
+    Column("p2_5", pa.float64(), "percentile 2.5 of the bootstrap's replicates"),
+    Column("p97_5", pa.float64(), "percentile 97.5 of the bootstrap's replicates"),
     Column("replicates", pa.int64(), "replicates that were replayed"),
     Column("seed", pa.int64(), "seed of the draws"),
     Column("sessions", pa.int64(), "sessions of the stream, which are resampled"),
@@ -99,9 +102,11 @@ def intervals(plan: Plan, replayed: Replayed, resampled: Resampled | None) -> Ma
     found = {}
     for key in plan.keys:
         some = resampled.bootstrap[key]
-        found[plan.prefix(key), "floor"] = bootstrap_spread(_floors(some))
+        first = replayed.cells[key][0]
+        found[plan.prefix(key), "floor"] = bootstrap_spread((first.objects, first.calls), _floors(some), most=1)
         for place, cell in enumerate(replayed.cells[key]):
-            found[plan.prefix(key), cell.name] = bootstrap_spread(_rates(some, place))
+            whole = (cell.misses, cell.calls)
+            found[plan.prefix(key), cell.name] = bootstrap_spread(whole, _rates(some, place), most=1)
     return found
 
 
@@ -174,10 +179,10 @@ def _sure(plan: Plan, resampled: Resampled, whole: Pair, bootstrap: Sequence[Pai
     few = _why(plan, resampled) if resampled.sessions < FEWEST_SESSIONS else None
     return tuple(
         {"method": method, "value": ratio(*whole), "lo": spread.low, "hi": spread.high, "se": spread.error,
-         "replicate_mean": spread.mean, "replicates": count, "seed": plan.bootstrap.seed,
-         "sessions": resampled.sessions, "why": why}
+         "replicate_mean": spread.mean, "p2_5": spread.from_low, "p97_5": spread.from_high,
+         "replicates": count, "seed": plan.bootstrap.seed, "sessions": resampled.sessions, "why": why}
         for method, spread, count, why in (
-            ("bootstrap", bootstrap_spread(bootstrap), len(bootstrap), _why(plan, resampled)),
+            ("bootstrap", bootstrap_spread(whole, bootstrap, most), len(bootstrap), _why(plan, resampled)),
             ("jackknife", jackknife_spread(whole, jackknife, most), len(jackknife), few)))
 
 

@@ -130,16 +130,20 @@ def test_every_session_once_is_the_stream_itself(stream, sessions):
 
 
 def test_intervals_lie_as_far_from_both_ends():
-    # 2.5 % of 200 are 5: the fifth from either end. Of 41 they are 1.025, two replicates.
-    assert bootstrap_spread([(n, 1000) for n in range(200, 0, -1)]) == Spread(
-        0.1005, 0.057879185, 0.005, 0.196)  # sqrt(200 * 201 / 12) / 1000 = 0.0578791845
-    assert (bootstrap_spread([(n, 100) for n in range(1, 42)]).low,
-            bootstrap_spread([(n, 100) for n in range(1, 42)]).high) == (0.02, 0.40)
-    assert bootstrap_spread([(n, 100) for n in range(1, 40)]).low is None
+    # 2.5 % of 200 are 5: the fifth from either end. The error is sqrt(200 * 201 / 12) / 1000 = 0.0578791845...
+    reach = Fraction(196, 100) * Fraction(57879185, 10**9)
+    assert bootstrap_spread((3, 20), [(n, 1000) for n in range(200, 0, -1)]) == Spread(
+        0.1005, 0.057879185, float(Fraction(3, 20) - reach), float(Fraction(3, 20) + reach), 0.005, 0.196)
+    # Of 41 they are 1.025, two replicates; 39 are too few.
+    many = bootstrap_spread((9, 10), [(n, 100) for n in range(1, 42)], most=1)
+    assert (many.high, many.from_low, many.from_high) == (1, 0.02, 0.40)
+    assert bootstrap_spread((1, 10), [(n, 100) for n in range(1, 42)]).low == 0
+    few = bootstrap_spread((9, 10), [(n, 100) for n in range(1, 40)])
+    assert (few.mean, few.low, few.high, few.from_low, few.from_high) == (0.2, None, None, None, None)
     # 1/2 and 3/4: their mean is 5/8, and the root of 2 / 64 is 0.17677669529...
-    assert bootstrap_spread([(1, 2), (3, 4)]) == Spread(0.625, 0.176776696)
-    assert bootstrap_spread([(1, 3)]) == Spread(0.333333333)
-    assert bootstrap_spread([]) == Spread()
+    assert bootstrap_spread((2, 3), [(1, 2), (3, 4)]) == Spread(0.625, 0.176776696)
+    assert bootstrap_spread((2, 3), [(1, 3)]) == Spread(0.333333333)
+    assert bootstrap_spread((2, 3), []) == Spread()
 
 
 def test_a_jackknife_worked_out_by_hand():
@@ -159,10 +163,11 @@ def test_errors_are_those_of_the_textbook(pairs):
     rates = [above / below for above, below in pairs]
     count, mean = len(rates), sum(rates) / len(rates)
     squares = sum((rate - mean) ** 2 for rate in rates)
-    assert bootstrap_spread(pairs).error == pytest.approx((squares / (count - 1)) ** 0.5, abs=3e-9)
+    found = bootstrap_spread((1, 2), pairs)
+    assert found.error == pytest.approx((squares / (count - 1)) ** 0.5, abs=3e-9)
     assert jackknife_spread((1, 2), pairs).error == pytest.approx((squares * (count - 1) / count) ** 0.5, abs=3e-8)
-    assert bootstrap_spread(pairs).mean == pytest.approx(mean, abs=2e-9)
-    assert bootstrap_spread(pairs) == bootstrap_spread(pairs[::-1])
+    assert found.mean == pytest.approx(mean, abs=2e-9)
+    assert found == bootstrap_spread((1, 2), pairs[::-1])
 
 
 POLICIES, BUDGETS = ("mrr", "lru"), ("20%", "60%", "300B")
@@ -235,12 +240,16 @@ def test_numbers_and_tables_have_the_intervals():
     found, file = findings(PLAN, 30), stream_file(30)
     some = resampled_here(PLAN, file, 2, 1).bootstrap["session"]
     rate = found.numbers["replay.window.session.lru.b60"]
-    ordered = sorted(each.misses[4] / each.calls for each in some)
-    assert (rate.low, rate.high) == (ordered[0], ordered[-1])
+    rates = [each.misses[4] / each.calls for each in some]
+    assert rate.low == pytest.approx(rate.value - 1.96 * np.std(rates, ddof=1), abs=1e-8)
+    assert rate.high == pytest.approx(rate.value + 1.96 * np.std(rates, ddof=1), abs=1e-8)
     floor = found.numbers["replay.window.session.floor"]
-    assert floor.low == min(each.objects / each.calls for each in some) < floor.value < floor.high
+    assert floor.low == pytest.approx(
+        floor.value - 1.96 * np.std([each.objects / each.calls for each in some], ddof=1), abs=1e-8)
+    assert floor.low < floor.value < floor.high
     share = found.numbers["replay.window.session.ratio.mrr.b60"]
-    assert share.low == min(each.misses[1] / each.misses[4] for each in some)
+    assert share.low == pytest.approx(
+        share.value - 1.96 * np.std([each.misses[1] / each.misses[4] for each in some], ddof=1), abs=1e-8)
     assert "replay.window.session.ratio.lru.b60" not in found.numbers
     assert [found.numbers[f"replay.window.bootstrap.{what}"].value for what in ("replicates", "seed", "sessions")] == [
         40, 11, 30]
@@ -250,6 +259,7 @@ def test_numbers_and_tables_have_the_intervals():
         "session", "lru", 0.6, "bootstrap"))
     assert (row["value"], row["lo"], row["hi"], row["replicates"], row["seed"], row["sessions"], row["why"]) == (
         rate.value, rate.low, rate.high, 40, 11, 30, None)
+    assert (row["p2_5"], row["p97_5"]) == (min(rates), max(rates))
     assert row["misses"] / row["calls"] == rate.value
     ratios = found.tables["replay_ratio"].to_pylist()
     assert {(row["policy"], row["method"]) for row in ratios} == {("mrr", "bootstrap"), ("mrr", "jackknife")}
