@@ -1,4 +1,4 @@
-"""Which hours are replayed, what each holds, and that workers replay what this process does."""
+"""Which hours are replayed, and what each holds."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import pytest
 from metrics_rows import T0, Census, call
 
 from metrics.core.clock import HOUR_US, Clock
-from metrics.core.engine import SpreadingEngine
-from replay.residency.bootstrap import resampled_here, resampled_spread
 from replay.residency.budgets import parse_budgets
 from replay.residency.cells import Plan
-from replay.residency.hours import Hours, hours_here, hours_of, hours_spread
-from replay.residency.resampling import Bootstrap
-from replay.residency.stream_file import extract_range, extract_stream
+from replay.residency.hours import Hours, hours_here, hours_of
+from replay.residency.stream_file import extract_range
 
-PLAN = Plan("window", ("session", "session+model"), ("lru", "mrr"), parse_budgets(["20%", "50%"]), "last",
-            bootstrap=Bootstrap(3, 5), hours=True)
+PLAN = Plan("window", ("session",), ("lru",), parse_budgets(["100%"]), "last", hours=True)
 
 
 def test_a_short_window_has_all_its_hours(census: Census) -> None:
@@ -47,23 +42,8 @@ def test_an_hour_is_a_stream_of_its_own(census: Census, tmp_path: Path) -> None:
     trace = census.trace([call("a", 0, 10), call("b", 1, 20), call("b", 2, 30), call("b", 3600, 40),
                           call("c", 3 * 3600, 60)])
     file = extract_range(trace, "of the hours", T0, T0 + 4 * HOUR_US, tmp_path / "stream.arrow")
-    plan = replace(PLAN, keys=("session",), policies=("lru",), budgets=parse_budgets(["100%"]))
-    hours = hours_here(plan, file, Hours(T0, 4, 0), 2, threads=1)
+    hours = hours_here(PLAN, file, Hours(T0, 4, 0), 2, threads=1)
     cells = [hour.cells["session"][0] for hour in hours]
     assert [(hour.sessions, cell.calls, cell.misses, cell.kstar_bytes) for hour, cell in zip(hours, cells,
                                                                                                  strict=True)] == [
         (2, 3, 2, 60), (1, 1, 1, 80), (0, 0, 0, 0), (1, 1, 1, 120)]
-
-
-@pytest.mark.both_engines(duckdb=False)
-def test_workers_replay_what_this_process_does(census: Census, tmp_path: Path) -> None:
-    trace = census.trace(call(f"s{n % 23}", n * 97 % 9001, 50 + n * n % 40, model="ab"[n % 2]) for n in range(200))
-    path = tmp_path / "stream.arrow"
-    stream, hours = extract_stream(trace, "window", path), hours_of(trace)
-    assert isinstance(census.engine, SpreadingEngine)
-    resampled = resampled_here(PLAN, stream, 3, threads=1)
-    assert resampled_spread(census.engine, PLAN, path, 3) == resampled
-    assert len({replicate.misses for some in resampled.bootstrap.values() for replicate in some}) > 1
-    replayed = hours_here(PLAN, stream, hours, 3, threads=1)
-    assert hours_spread(census.engine, PLAN, path, hours, 3) == replayed
-    assert [hour.sessions for hour in replayed] == [23, 23, 19]
