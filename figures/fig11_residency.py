@@ -12,7 +12,7 @@ from figures.source import ResultsLike, Row, known, rows, value_of, why_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value
 
-MOST_PANELS, MOST_POLICIES = 6, 6
+MOST_PANELS, MOST_POLICIES, MOST_BANDS = 6, 6, 3
 FEW_CALLS = 100
 
 #: Lower bounds that are drawn, by q: for policies that keep whole objects, and for those that keep int4 copies.
@@ -57,7 +57,7 @@ def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
 
 
 def _bands(ax: Axes, results: ResultsLike, cell: tuple[str, str, str], field: str, policies: list[str]) -> None:
-    """How sure the rates are, where sessions were resampled."""
+    """How sure the rates of the first policies are, where sessions were resampled; more bands cannot be told apart."""
     if not results.has_table("replay_uncertainty"):
         return
     sure = [
@@ -65,7 +65,7 @@ def _bands(ax: Axes, results: ResultsLike, cell: tuple[str, str, str], field: st
         for r in rows(results, "replay_uncertainty")
         if replayed.cell(r) == cell and r["method"] == "bootstrap"
     ]
-    for i, policy in enumerate(policies[:MOST_POLICIES]):
+    for i, policy in enumerate(policies[:MOST_BANDS]):
         one = [r for r in sure if r["policy"] == policy]
         replayed.bands(ax, one, field, ("lo", "hi"), style.series(i).colour)
 
@@ -286,7 +286,7 @@ FIGURE = FigureSpec(
     "grey lines, PFOO-L, are: no policy that keeps whole objects, or int4 copies, rebuilds less. "
     "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "
     "before the stream count as first touches. In a sample fewer sessions share the memory, and rates at small budgets "
-    "move with that; bars show how far, where the sample can tell. Bands are 95% intervals from resampled "
-    "sessions: what other sessions of this kind, as many and at the same hour, might have brought; another hour may "
-    "differ by more.",
+    "move with that; bars show how far, where the sample can tell. Bands, of three policies at most, "
+    "are 95% intervals from resampled sessions: what other sessions of this kind, as many and at the same hour, might "
+    "have brought. Another hour may differ by more.",
 )
