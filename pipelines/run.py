@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,11 +22,11 @@ from metrics.core.trace import Settings, Trace
 from pipelines.engines import open_engine
 from pipelines.manifest import manifest
 from pipelines.options import Options
-from pipelines.outdir import OutputFolder, ResultSet, write_error
+from pipelines.outdir import OutputFolder, ResultSet
 from pipelines.outstore import OutputStore
 from pipelines.progress import Progress
 from pipelines.windows import windows_of
-from pipelines.workdir import work_folder
+from pipelines.workdir import work_folder, written
 from replay.residency.agreement import (
     agreement_study,
     agreements_here,
@@ -255,7 +255,7 @@ def _hours(job: _Job, trace: Trace, path: Path, stream: StreamFile) -> Findings:
         hours = hours_of(trace)
         if plan.stream != "window":
             path = path.with_name(path.name.replace(f"-{plan.stream}", "-hours"))
-            with _written(path):
+            with written(path):
                 stream = extract_range(trace, "of the hours", hours.start_us, hours.end_us, path, plan.sample)
         if isinstance(job.engine, SpreadingEngine):
             replayed = hours_spread(job.engine, plan, path, hours, beta)
@@ -290,16 +290,5 @@ def _routes(job: _Job, plan: Plan, path: Path, stream: StreamFile) -> Findings:
 
 def _stream(trace: Trace, plan: Plan, path: Path) -> StreamFile:
     """The stream to replay, in the work folder."""
-    with _written(path):
+    with written(path):
         return extract_stream(trace, plan.stream, path, plan.sample)
-
-
-@contextmanager
-def _written(path: Path) -> Iterator[None]:
-    """While a stream is written: what went wrong is told, and what is half written goes."""
-    try:
-        yield
-    except OSError as error:
-        with suppress(OSError):
-            path.with_suffix(".partial").unlink(missing_ok=True)
-        raise write_error(path.parent, error) from error
