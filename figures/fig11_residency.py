@@ -12,7 +12,7 @@ from figures.source import ResultsLike, Row, known, rows, value_of, why_of
 from figures.spec import FigureSpec, Panel
 from figures.units import format_value
 
-MOST_PANELS, MOST_POLICIES = 6, 6
+MOST_PANELS, MOST_POLICIES, MOST_BANDS = 6, 6, 3
 FEW_CALLS = 100
 
 #: Lower bounds that are drawn, by q: for policies that keep whole objects, and for those that keep int4 copies.
@@ -43,6 +43,8 @@ def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
         for r in data:
             if r["policy"] == policy and r[field] and r.get("low") is not None:
                 ax.vlines(r[field], r["low"], r["high"], color=look.colour, linewidth=1)
+    if data[0].get("sample_fraction") is None:  # whose interval is that of the draw
+        _bands(ax, results, cell, field, ordered)
     _bounds(ax, results, cell, field)
     floor = data[0]["first_touch_floor"]
     if floor is not None:
@@ -52,6 +54,20 @@ def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:
     ax.set_ylabel("calls that rebuild context")
     axes.legend(ax, 2)
     return None
+
+
+def _bands(ax: Axes, results: ResultsLike, cell: tuple[str, str, str], field: str, policies: list[str]) -> None:
+    """How sure the rates of the first policies are, where sessions were resampled; more bands cannot be told apart."""
+    if not results.has_table("replay_uncertainty"):
+        return
+    sure = [
+        r
+        for r in rows(results, "replay_uncertainty")
+        if replayed.cell(r) == cell and r["method"] == "bootstrap"
+    ]
+    for i, policy in enumerate(policies[:MOST_BANDS]):
+        one = [r for r in sure if r["policy"] == policy]
+        replayed.bands(ax, one, field, ("lo", "hi"), style.series(i).colour)
 
 
 def _bounds(ax: Axes, results: ResultsLike, cell: tuple[str, str, str], field: str) -> None:
@@ -155,7 +171,7 @@ def _verdict(results: ResultsLike, base: str, lru: str, others: list[str]) -> st
 
 
 def _detail(results: ResultsLike) -> Sentence:
-    return _sample(results) + _routing(results)
+    return _sample(results) + _resampled(results) + _routing(results)
 
 
 def _sample(results: ResultsLike) -> Sentence:
@@ -180,6 +196,24 @@ def _sample(results: ResultsLike) -> Sentence:
         f"rebuilds {{{base}.split.{policy}}} with an eighth of the memory each, and {{{base}.groups.{policy}}} with "
         "the same share of what would hold them.",
     )
+
+
+def _resampled(results: ResultsLike) -> Sentence:
+    """What resampling the sessions says; nothing where nobody asked."""
+    base, lru = budget.subject(results), budget.lru_key(results)
+    start = f"replay.{base.split('.')[1]}.bootstrap" if base else ""
+    if not lru or f"{start}.replicates" not in results.numbers:
+        return Sentence()
+    if not known(results, f"{start}.replicates"):
+        why = why_of(results, f"{start}.replicates")
+        return Sentence(("How sure the rates are is not known: ", Quote(f"{start}.replicates", why), "."))
+    found = say(
+        results,
+        f"The {{{start}.sessions|session}} were resampled {{{start}.replicates|time}}, with seed "
+        f"{{{start}.seed}}.",
+    )
+    mrr = lru.replace(".lru.", ".ratio.mrr.")
+    return found + clause(results, f"With the same sessions MRR rebuilds {{{mrr}}} as often as LRU.")
 
 
 def _error(base: str, rate: str) -> str:
@@ -219,7 +253,7 @@ FIGURE = FigureSpec(
     paper="Fig. 11",
     question="How many calls rebuild their context under a memory budget?",
     kind="replayed",
-    tables=("residency_replay", "replay_bound"),
+    tables=("residency_replay", "replay_bound", "replay_uncertainty", "replay_ratio"),
     keys=tuple(
         f"{base}.{what}"
         for objects in budget.OBJECTS
@@ -252,5 +286,7 @@ FIGURE = FigureSpec(
     "grey lines, PFOO-L, are: no policy that keeps whole objects, or int4 copies, rebuilds less. "
     "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "
     "before the stream count as first touches. In a sample fewer sessions share the memory, and rates at small budgets "
-    "move with that; bars show how far, where the sample can tell.",
+    "move with that; bars show how far, where the sample can tell. Bands, of three policies at most, "
+    "are 95% intervals from resampled sessions: what other sessions of this kind, as many and at the same hour, might "
+    "have brought. Another hour may differ by more.",
 )

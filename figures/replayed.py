@@ -7,11 +7,11 @@ from typing import Final
 
 from matplotlib.axes import Axes
 
-from figures import axes, budget
+from figures import axes, budget, style
 from figures.source import Row
 from figures.units import format_value, short_bytes
 
-__all__ = ["budget_axis", "budget_field", "cell", "ordered", "policy", "title"]
+__all__ = ["bands", "budget_axis", "budget_field", "cell", "ordered", "policy", "title"]
 
 _POLICIES: Final = {"lru": "LRU", "fnu": "FNU", "mrr": "MRR (int4)", "size_aware": "size-aware",
                     "ttl_5m": "idle cap of 5 min"}
@@ -26,6 +26,16 @@ def ordered(data: Iterable[Row]) -> list[str]:
     """The policies of some rows, those that have words first, always in one order."""
     present = dict.fromkeys(r["policy"] for r in data)
     return [name for name in _POLICIES if name in present] + [name for name in present if name not in _POLICIES]
+
+
+def bands(ax: Axes, data: Iterable[Row], x: str, ends: tuple[str, str], colour: str) -> None:
+    """The intervals of one policy: an area, or a bar where there is one budget."""
+    points = sorted((r[x], r[ends[0]], r[ends[1]]) for r in data if r[x] and r[ends[0]] is not None)
+    places, low, high = ([point[i] for point in points] for i in range(3))
+    if len(points) == 1:
+        ax.vlines(places, low, high, color=colour, linewidth=1)
+    elif points:
+        ax.fill_between(places, low, high, color=colour, alpha=style.BAND, linewidth=0)
 
 
 def cell(row: Row) -> tuple[str, str, str]:

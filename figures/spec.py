@@ -81,6 +81,11 @@ class FigureSpec:
     wording: str  # from which numbers on which word is used
     caution: str  # where it may be wrong
     in_summary: bool = True
+    asked_by: str = ""  # begins keys that a run publishes when asked to; without one the report has no such figure
+
+    def asked(self, results: ResultsLike) -> bool:
+        """Whether the run was asked for what this figure shows."""
+        return any(key.startswith(self.asked_by) for key in results.numbers)
 
     def all_panels(self, results: ResultsLike) -> tuple[Panel, ...]:
         """The panels for this store (some figures have one for each stream that was replayed)."""

@@ -36,6 +36,8 @@ _COUNTS: Final = frozenset(
         "files",
         "transitions",
         "points",
+        "replicates",
+        "hours",
         "",
     }
 )

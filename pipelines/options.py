@@ -19,6 +19,7 @@ from replay.residency.bounds.grid import KINDS
 from replay.residency.budgets import DEFAULT_BUDGETS, parse_budgets
 from replay.residency.cells import Plan
 from replay.residency.policy import default_policies, find_policy, policies
+from replay.residency.resampling import parse_bootstrap
 from replay.residency.routing.options import DEFAULT_ROUTING, DIVISIONS, ROUTES, Routing, find_routes, parse_load_limit
 from replay.residency.sampling import Sample, parse_sample
 from replay.residency.stream import Release
@@ -137,6 +138,10 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--sample-sessions", metavar="0.05",
                         help="replay the calls of this share of the sessions only; budgets are shares of their K*")
     parser.add_argument("--sample-seed", metavar="N", help="which sessions are sampled (default: 0)")
+    parser.add_argument("--bootstrap", default="0", metavar="N[:SEED]", help="say how sure the replayed rates are, "
+                        "from N replays of resampled sessions, such as 200 (default: 0, none)")
+    parser.add_argument("--hours", action="store_true", help="replay each clock hour of the busiest hour's day as "
+                        "well; takes as long as replaying the day")
     parser.add_argument("--key", default=",".join(OBJECT_KEYS), metavar="K,...",
                         help=f"what a KV object belongs to: {', '.join(OBJECT_KEYS)} (default: all)")
     parser.add_argument("--budgets", default=",".join(b.label for b in DEFAULT_BUDGETS), metavar="B,...",
@@ -177,7 +182,8 @@ def _plan(given: argparse.Namespace) -> Plan:
         find_policy(name)
     return Plan(given.stream, check_keys(_list("--key", given.key)), names,
                 parse_budgets(_list("--budgets", given.budgets)), release, _sample(given),
-                _BOUNDS[given.bounds or ("lower" if given.stream == "window" else "all")])
+                _BOUNDS[given.bounds or ("lower" if given.stream == "window" else "all")],
+                parse_bootstrap(given.bootstrap), given.hours)
 
 
 def _routing(given: argparse.Namespace) -> Routing:
@@ -252,6 +258,9 @@ def _command(given: argparse.Namespace, plan: Plan) -> str:
             words += [f"--{option}", value]
     if plan.sample is not None:
         words += ["--sample-sessions", plan.sample.label, "--sample-seed", str(plan.sample.seed)]
+    if plan.bootstrap is not None:
+        words += ["--bootstrap", f"{plan.bootstrap.replicates}:{plan.bootstrap.seed}"]
+    words += ["--hours"] if plan.hours else []
     words += ["--config", "CONFIG"] if given.config is not None else []
     words += ["--names"] if given.names else []
     return shlex.join(words)

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,11 +22,11 @@ from metrics.core.trace import Settings, Trace
 from pipelines.engines import open_engine
 from pipelines.manifest import manifest
 from pipelines.options import Options
-from pipelines.outdir import OutputFolder, ResultSet, write_error
+from pipelines.outdir import OutputFolder, ResultSet
 from pipelines.outstore import OutputStore
 from pipelines.progress import Progress
 from pipelines.windows import windows_of
-from pipelines.workdir import work_folder
+from pipelines.workdir import work_folder, written
 from replay.residency.agreement import (
     agreement_study,
     agreements_here,
@@ -34,14 +34,17 @@ from replay.residency.agreement import (
     declared_agreements,
     no_agreement,
 )
+from replay.residency.bootstrap import Resampled, resampled_here, resampled_spread
 from replay.residency.cells import Plan, cells_here, cells_spread
+from replay.residency.hours import hours_here, hours_of, hours_spread
 from replay.residency.routing.fleet import fleet_of
 from replay.residency.routing.options import Routing
 from replay.residency.routing.routed import routed_here, routed_spread
 from replay.residency.routing.study import declared_routes, no_routes, routing_study, unroutable
 from replay.residency.sampling import EmptySampleError, draw_sample
-from replay.residency.stream_file import StreamFile, extract_stream
+from replay.residency.stream_file import StreamFile, extract_range, extract_stream
 from replay.residency.study import declared, no_study, study
+from replay.residency.study_hours import declared_hours, hours_study, no_hours
 from report_templates.render import render_index, render_report
 from telemetry.adapter import DefectLog, Source
 from telemetry.errors import InputError, escaped
@@ -159,7 +162,8 @@ def _settings(options: Options) -> Settings:
 def _windows(job: _Job, windows: Sequence[Window], results: ResultSet) -> list[str]:
     """Every window with a call, then the index of a split; returns their names."""
     options, done = job.options, []
-    job.progress.expect(1 + _STAGES_A_WINDOW * len(windows))
+    stages = _STAGES_A_WINDOW + (options.plan.bootstrap is not None) + options.plan.hours
+    job.progress.expect(1 + stages * len(windows))
     for window in windows:
         trace = Trace(job.engine, job.ingested, window, job.settings)
         if not trace.empty:
@@ -209,13 +213,13 @@ def _replays(job: _Job, trace: Trace, store: StoreWriter) -> None:
             raise
         found = _nothing(plan, routing, str(error).rstrip("."))  # other windows of the split may have some
     population = f"calls with a session id in the stream {plan.stream}"
-    numbers = declared(plan), declared_agreements(plan), declared_routes(plan, routing)
+    numbers = declared(plan), declared_agreements(plan), declared_routes(plan, routing), declared_hours(plan)
     for those, findings in zip(numbers, found, strict=True):
         store.add(those, findings, population)
 
 
 def _nothing(plan: Plan, routing: Routing, why: str) -> tuple[Findings, ...]:
-    return no_study(plan, why), no_agreement(plan, why), no_routes(plan, routing, why)
+    return no_study(plan, why), no_agreement(plan, why), no_routes(plan, routing, why), no_hours(plan, why)
 
 
 def _studies(job: _Job, trace: Trace, plan: Plan) -> tuple[Findings, ...]:
@@ -226,7 +230,38 @@ def _studies(job: _Job, trace: Trace, plan: Plan) -> tuple[Findings, ...]:
         replayed = cells_spread(job.engine, plan, path, beta)
     else:
         replayed = cells_here(plan, stream, beta, job.threads)
-    return study(plan, stream, replayed), _agreements(job, trace, path, stream), _routes(job, plan, path, stream)
+    resampled = _resampled(job, path, stream)
+    return (study(plan, stream, replayed, resampled), _agreements(job, trace, path, stream),
+            _routes(job, plan, path, stream), _hours(job, trace, path, stream))
+
+
+def _resampled(job: _Job, path: Path, stream: StreamFile) -> Resampled | None:
+    plan, beta = job.options.plan, job.settings.beta
+    if plan.bootstrap is None:
+        return None
+    with job.stage("bootstrap", f"of {stream.calls:,} calls, {plan.bootstrap}"):
+        if isinstance(job.engine, SpreadingEngine):
+            return resampled_spread(job.engine, plan, path, beta)
+        return resampled_here(plan, stream, beta, job.threads, lambda done, count:
+                              job.progress.at(f"bootstrap {done:,} of {count:,} replicates"))
+
+
+def _hours(job: _Job, trace: Trace, path: Path, stream: StreamFile) -> Findings:
+    """Each hour of the day; the stream of a window holds them all."""
+    plan, beta = job.options.plan, job.settings.beta
+    if not plan.hours:
+        return Findings()
+    with job.stage("hours", "of the day"):
+        hours = hours_of(trace)
+        if plan.stream != "window":
+            path = path.with_name(path.name.replace(f"-{plan.stream}", "-hours"))
+            with written(path):
+                stream = extract_range(trace, "of the hours", hours.start_us, hours.end_us, path, plan.sample)
+        if isinstance(job.engine, SpreadingEngine):
+            replayed = hours_spread(job.engine, plan, path, hours, beta)
+        else:
+            replayed = hours_here(plan, stream, hours, beta, job.threads)
+    return hours_study(plan, hours, replayed, trace.settings.clock.zone)
 
 
 def _agreements(job: _Job, trace: Trace, path: Path, stream: StreamFile) -> Findings:
@@ -255,9 +290,5 @@ def _routes(job: _Job, plan: Plan, path: Path, stream: StreamFile) -> Findings:
 
 def _stream(trace: Trace, plan: Plan, path: Path) -> StreamFile:
     """The stream to replay, in the work folder."""
-    try:
+    with written(path):
         return extract_stream(trace, plan.stream, path, plan.sample)
-    except OSError as error:
-        with suppress(OSError):
-            path.with_suffix(".partial").unlink(missing_ok=True)
-        raise write_error(path.parent, error) from error

@@ -20,7 +20,7 @@ from pipelines.streams import tell
 from telemetry.errors import UsageError
 from telemetry.places import StorePath, locate
 
-__all__ = ["check_apart", "check_store", "work_folder", "work_tables"]
+__all__ = ["check_apart", "check_store", "work_folder", "work_tables", "written"]
 
 _PREFIX = "kvcensus-"
 _LOCK = ".kvcensus-scratch"
@@ -183,3 +183,14 @@ def _private(path: Path) -> Path:
 def _is_private(path: Path) -> bool:
     about = path.stat()
     return about.st_uid == os.geteuid() and not about.st_mode & 0o077
+
+
+@contextmanager
+def written(path: Path) -> Iterator[None]:
+    """While a file is written under `.partial`: what went wrong is told, and what is half written goes."""
+    try:
+        yield
+    except OSError as error:
+        with suppress(OSError):
+            path.with_suffix(".partial").unlink(missing_ok=True)
+        raise write_error(path.parent, error) from error

@@ -46,7 +46,7 @@ SERVED_TABLES = ("models", "deployments")
 
 def render_report(results: ResultsLike) -> str:
     """The report of one window as an HTML page."""
-    figures = [_figure(spec, results) for spec in all_figures()]
+    figures = [_figure(spec, results) for spec in all_figures() if spec.asked(results)]
     head = context.heading(results.manifest)
     glance = context.glance(results)
     named = [

@@ -15,6 +15,7 @@ from replay.residency.budgets import Budget
 from replay.residency.keeping import Keeping
 from replay.residency.policy import keepings
 from replay.residency.replay import Cell, replay
+from replay.residency.resampling import Bootstrap
 from replay.residency.sampling import GROUPS, Sample
 from replay.residency.stream import Release, Stream, no_eviction_peak
 from replay.residency.stream_file import StreamFile
@@ -43,6 +44,10 @@ class Plan:
         The sessions whose calls are replayed; None for all.
     bounds : tuple of str
         Kinds of bounds on what any policy misses, of `replay.residency.bounds.grid.KINDS`.
+    bootstrap : Bootstrap or None
+        How the sessions are resampled; None where nobody asks how sure the rates are.
+    hours : bool
+        Whether the cells are replayed over each hour of a day as well.
 
     Raises
     ------
@@ -57,6 +62,8 @@ class Plan:
     release: Release
     sample: Sample | None = None
     bounds: tuple[str, ...] = ()
+    bootstrap: Bootstrap | None = None
+    hours: bool = False
 
     def __post_init__(self) -> None:
         amounts = [budget.label for budget in self.budgets if budget.share is None]

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
-__all__ = ["Counts", "Estimate", "estimate"]
+__all__ = ["Counts", "Estimate", "estimate", "root_up"]
 
 #: Misses and calls of each group.
 Counts = Sequence[tuple[int, int]]
@@ -74,7 +74,7 @@ def estimate(misses: int, calls: int, own: Counts, split: Counts, fraction: Frac
     """
     rate, of_own, of_split = Fraction(misses, calls), _rate(own, calls), _rate(split, calls)
     variance = (1 - fraction) * max(_variance(own, calls), _variance(split, calls))
-    error = Fraction(_root_up(variance * _PPB**2), _PPB)
+    error = Fraction(root_up(variance * _PPB**2), _PPB)
     reach = _T * error + (abs(rate - of_split) + abs(of_split - of_own)) * _steps(fraction, len(own))
     return Estimate(float(of_own), float(of_split), float(error), float(max(rate - reach, Fraction(0))),
                     float(min(rate + reach, Fraction(1))))
@@ -99,7 +99,7 @@ def _steps(fraction: Fraction, groups: int) -> Fraction:
     return Fraction(tenths, 10)
 
 
-def _root_up(square: Fraction) -> int:
+def root_up(square: Fraction) -> int:
     """The square root, rounded up to an integer: the least n with n * n >= square."""
     whole = -(-square.numerator // square.denominator)
     return isqrt(whole - 1) + 1 if whole else 0

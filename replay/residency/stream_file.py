@@ -24,7 +24,7 @@ from replay.residency.sampling import SAMPLED, Drawn, EmptySampleError, Sample
 from replay.residency.stream import Stream, build_stream
 from telemetry.errors import InputError, UsageError, shorten
 
-__all__ = ["OBJECT_KEYS", "STREAMS", "StreamFile", "check_keys", "extract_stream"]
+__all__ = ["OBJECT_KEYS", "STREAMS", "StreamFile", "busiest_hour", "check_keys", "extract_range", "extract_stream"]
 
 STREAMS = ("busiest-hour", "window")
 
@@ -109,6 +109,13 @@ class StreamFile:
         objects, count = factorize(self._array(f"object_{key}")[inside].astype(np.int64))
         return build_stream(objects, self._array("tokens")[inside], count, self._array("t_us")[inside])
 
+    def between(self, key: str, start_us: int, end_us: int) -> Stream:
+        """The calls that start in [start_us, end_us), as a stream by one object key of their own."""
+        first, last = np.searchsorted(self._array("t_us"), (start_us, end_us))
+        calls = StreamFile(self.table.slice(first, last - first), None)
+        objects, count = factorize(calls._array(f"object_{key}").astype(np.int64))
+        return build_stream(objects, calls._array("tokens"), count, calls._array("t_us"))
+
     def _array(self, column: str) -> Any:
         return self.table[column].combine_chunks().to_numpy()
 
@@ -131,12 +138,30 @@ def extract_stream(trace: Trace, which: str, path: Path, sample: Sample | None =
     EmptySampleError
         When no session of the stream is in the sample.
     """
-    inside, hour = "true", None
-    if which == "busiest-hour":
-        offset = trace.settings.clock.shift_us(trace.profile.first_us)
-        busiest = trace.row(_BUSIEST.format(hour=trace.engine.dialect.div(f"t_us + {offset}", HOUR_US)))
-        start = busiest["hour"] * HOUR_US - offset
-        inside, hour = f"t_us >= {start} and t_us < {start + HOUR_US}", iso(start, trace.settings.clock.zone)
+    if which != "busiest-hour":
+        return _extract(trace, which, "true", None, path, sample)
+    start = busiest_hour(trace)
+    return _extract(trace, which, _inside(start, start + HOUR_US), iso(start, trace.settings.clock.zone), path, sample)
+
+
+def extract_range(trace: Trace, which: str, start_us: int, end_us: int, path: Path,
+                  sample: Sample | None = None) -> StreamFile:
+    """The same of the calls that start in [start_us, end_us), called `which` in errors."""
+    return _extract(trace, which, _inside(start_us, end_us), None, path, sample)
+
+
+def busiest_hour(trace: Trace) -> int:
+    """Start of the clock hour with most sessioned calls, the earliest on a tie, in microseconds UTC."""
+    offset = trace.settings.clock.shift_us(trace.profile.first_us)
+    busiest = trace.row(_BUSIEST.format(hour=trace.engine.dialect.div(f"t_us + {offset}", HOUR_US)))
+    return int(busiest["hour"]) * HOUR_US - offset
+
+
+def _inside(start_us: int, end_us: int) -> str:
+    return f"t_us >= {start_us} and t_us < {end_us}"
+
+
+def _extract(trace: Trace, which: str, inside: str, hour: str | None, path: Path, sample: Sample | None) -> StreamFile:
     query = _CALLS if sample is None else _SAMPLED_CALLS
     calls = trace.fetch(query.format(inside=inside, place=PLACE)).combine_chunks()
     drawn = None if sample is None else Drawn(sample, **trace.row(_WHOLE.format(inside=inside)))

@@ -13,9 +13,12 @@ from metrics.core.metric import Column, Findings, Number, TableSpec, ratio
 from replay.residency import study_bounds as limits
 from replay.residency import study_bytes as moved
 from replay.residency import study_sampled as sampled
+from replay.residency import study_uncertain as uncertain
+from replay.residency.bootstrap import Resampled
 from replay.residency.cells import Plan, Replayed
 from replay.residency.policy import find_policy
 from replay.residency.replay import Cell
+from replay.residency.resampling_error import Spread
 from replay.residency.sampling_error import Estimate
 from replay.residency.stream_file import StreamFile
 
@@ -50,31 +53,32 @@ def no_study(plan: Plan, why: str) -> Findings:
     return found
 
 
-def study(plan: Plan, stream: StreamFile, replayed: Replayed) -> Findings:
+def study(plan: Plan, stream: StreamFile, replayed: Replayed, resampled: Resampled | None = None) -> Findings:
     """What the cells of a plan say."""
     found, table, sure = Findings(), [], sampled.estimates(plan, stream, replayed)
+    intervals: dict[tuple[str, str], Estimate | Spread] = {**sure, **uncertain.intervals(plan, replayed, resampled)}
     for key in plan.keys:
         prefix, cells = plan.prefix(key), replayed.cells[key]
-        _summary(found, prefix, cells[0], sure.get((prefix, "floor")))
+        _summary(found, prefix, cells[0], intervals.get((prefix, "floor")))
         for cell in cells:
-            estimate = sure.get((prefix, cell.name))
-            low, high = _interval(estimate)
+            low, high = _interval(intervals.get((prefix, cell.name)))
             found.set(f"{prefix}.{cell.name}", cell.reconstruction_rate, cell.calls, low=low, high=high)
-            table.append(_row(plan, key, cell) | sampled.columns(stream, estimate))
+            table.append(_row(plan, key, cell) | sampled.columns(stream, sure.get((prefix, cell.name))))
     moved.publish(found, plan, stream, replayed)
     found.set(f"replay.{plan.stream}.unknown_deployment_share",
               ratio(stream.unknown_deployment, stream.calls), stream.calls)
     limits.publish(found, plan, stream, replayed, sure)
     sampled.publish(found, plan, stream, sure)
+    uncertain.publish(found, plan, replayed, resampled)
     found.table(TABLE if plan.sample is None else SAMPLED_TABLE, table)
     return found
 
 
-def _interval(sure: Estimate | None) -> tuple[float | None, float | None]:
+def _interval(sure: Estimate | Spread | None) -> tuple[float | None, float | None]:
     return (None, None) if sure is None else (sure.low, sure.high)
 
 
-def _summary(found: Findings, prefix: str, cell: Cell, floor: Estimate | None) -> None:
+def _summary(found: Findings, prefix: str, cell: Cell, floor: Estimate | Spread | None) -> None:
     low, high = _interval(floor)
     found.set(f"{prefix}.floor", cell.floor, cell.calls, low=low, high=high)
     found.set(f"{prefix}.kstar_bytes", cell.kstar_bytes, cell.calls)
@@ -104,6 +108,9 @@ def _declared(plan: Plan) -> Iterable[Number]:
     if plan.sample is not None:
         population, interval = f"{population}, of the sessions in a sample ({plan.sample})", sampled.INTERVAL
         yield from sampled.declared(plan, plan.sample)
+    elif plan.bootstrap is not None:
+        interval = uncertain.INTERVAL
+    yield from uncertain.declared(plan, population)
     yield Number(f"replay.{plan.stream}.unknown_deployment_share", "share", "calls of unknown deployment, which have a "
                  "KV object of their own under session+deployment / calls", population)
     yield from moved.declared(plan, population)
@@ -120,4 +127,4 @@ def _declared(plan: Plan) -> Iterable[Number]:
                 at = f"{budget.label} of K*" if budget.share is not None else budget.label
                 yield Number(f"{prefix}.{policy}.{budget.key}", "share",
                              f"misses / calls of {policy} ({about}) at {at}, {of}{interval}", population)
-    yield from limits.declared(plan, population, interval)
+    yield from limits.declared(plan, population, "" if plan.sample is None else interval)

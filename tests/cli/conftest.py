@@ -54,6 +54,8 @@ zebra-5,2026-03-05T09:00:05Z,350,300,10,okapi-large,tapir-1,false,lemur-west,qua
 HEADER, *ROWS = BASE.splitlines()
 IDS = ("zebra", "ibex", "tapir")
 NAMES = ("okapi", "quagga")
+#: What is off unless asked for.
+ON = ("--bootstrap", "40", "--hours")
 QUICK = {"--policies": "lru", "--budgets": "10%", "--key": "session", "--threads": "2"}
 
 
@@ -108,6 +110,7 @@ class Cli:
     header: str = HEADER
     rows: tuple[str, ...] = tuple(ROWS)
     ids: tuple[str, ...] = IDS
+    on: tuple[str, ...] = ON
     names: tuple[str, ...] = NAMES
     root: Path = ROOT
     shared: Path = ROOT.parent / "shared" / "data"
@@ -220,7 +223,7 @@ def cli(tmp_path: Path) -> Cli:
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """The sample data, with everything on: once for all tests."""
-    return Cli(tmp_path_factory.mktemp("sample")).ok(ROOT / "sample_data", page=True, quick=False)
+    return Cli(tmp_path_factory.mktemp("sample")).ok(ROOT / "sample_data", *ON, page=True, quick=False)
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_every_n_of_a_figure_is_named(sample: Any) -> None:
 
 
 def test_the_same_bytes_with_other_threads_and_work(cli: Any, sample: Any, tools: Any) -> None:
-    again = cli.ok(cli.root / "sample_data" / "calls.csv.gz", "--threads", 1, "--work", cli.folder / "work",
+    again = cli.ok(cli.root / "sample_data" / "calls.csv.gz", *cli.on, "--threads", 1, "--work", cli.folder / "work",
                    "--memory-limit", "500MB", page=True, quick=False)
     first, second = tools.contents(sample.out / "all"), tools.contents(again.out / "all")
     assert list(first) == list(second)

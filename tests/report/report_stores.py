@@ -94,6 +94,19 @@ def numbers(kind: str) -> dict[str, Number]:
             for budget, rate, low in zip(BUDGETS, rates, least, strict=True):
                 above = max(rate, floor) - max(low, floor)
                 found[f"{base}.above_bound.{policy}.b{budget * 100:g}"] = Number(above, "share")
+    found |= {
+        "replay.busiest-hour.bootstrap.replicates": Number(200, "replicates", n=9_486),
+        "replay.busiest-hour.bootstrap.seed": Number(0, "seed", n=9_486),
+        "replay.busiest-hour.bootstrap.sessions": Number(9_486, "sessions", n=9_486),
+        "replay.busiest-hour.session.ratio.mrr.b10": Number(0.41, "ratio", lo=0.39, hi=0.44),
+        "replay.hours.compared": Number(20, "hours", n=24),
+        "replay.hours.session.floor": Number(FLOORS[kind]["session"], "share", n=20),
+        "replay.hours.session.kstar_bytes": Number(KSTAR[kind], "bytes", n=20),
+    }
+    rate = max(RATES[kind]["lru"][BUDGETS.index(0.1)], FLOORS[kind]["session"])
+    found["replay.hours.session.lru.b10"] = Number(
+        rate, "share", lo=rate - (0.2 if deep else 0.01), hi=rate + 0.01, n=20
+    )
     for route, (floor, load, moved) in ROUTES[kind].items():
         base = f"replay.busiest-hour.routing.{route}"
         found[f"{base}.floor"] = Number(floor, "share")

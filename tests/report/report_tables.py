@@ -169,6 +169,32 @@ def tables(kind: str) -> dict[str, pa.Table]:
         for policy, rates in RATES[kind].items()
         for budget, rate in zip(BUDGETS, rates, strict=True)
     ]
+    sure = [
+        {
+            **{name: row[name] for name in ("stream", "object_key", "release", "policy", "budget_share")},
+            "budget_bytes": row["budget_bytes"],
+            "method": "bootstrap",
+            "value": row["reconstruction_rate"],
+            "lo": row["reconstruction_rate"] - 0.004,
+            "hi": row["reconstruction_rate"] + 0.004,
+        }
+        for row in replayed
+    ]
+    ratios = [
+        row | {"value": 0.41, "lo": 0.39, "hi": 0.44} for row in sure if row["policy"] == "mrr"
+    ]
+    by_hour = [
+        {
+            **{name: row[name] for name in ("object_key", "release", "policy", "budget_share", "kstar_bytes")},
+            "hour": f"2026-07-01T{h:02d}:00:00Z",
+            "busiest": h == 10,
+            "budget": f"{100 * row['budget_share']:g}%",
+            "reconstruction_rate": row["reconstruction_rate"] - (0.01 * (h % 20) if deep else 0),
+            "compared": h < 20,
+        }
+        for row in replayed
+        for h in range(24)
+    ]
     limits = [
         {
             "stream": "busiest-hour",
@@ -282,6 +308,9 @@ def tables(kind: str) -> dict[str, pa.Table]:
         "transition_reuse": documented(moves),
         "idle_cap": documented(caps, theta="idle cap"),
         "residency_replay": documented(replayed, policy="eviction policy"),
+        "replay_uncertainty": documented(sure, policy="eviction policy"),
+        "replay_ratio": documented(ratios, policy="eviction policy"),
+        "replay_hours": documented(by_hour, policy="eviction policy"),
         "replay_bound": documented(limits, bound="which bound"),
         "replay_distance": documented(distances, policy="eviction policy"),
         "replay_routing": documented(routed, route="where calls are served"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import report_stores as stores
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -45,6 +46,7 @@ def test_figures_come_in_the_order_of_the_paper():
         "fig11",
         "fig11b",
         "fig11c",
+        "fig11e",
     ]
     assert all(spec.question.endswith("?") for spec in FIGURES)
     assert 5 <= sum(spec.in_summary for spec in FIGURES) <= 8
@@ -148,6 +150,44 @@ def test_a_legend_stands_between_the_axes_and_the_edge(spec, kind):
             assert box.y0 >= ax.get_window_extent(renderer).y1 - 1
             assert box.y1 <= ax.figure.bbox.y1 + 3  # the legend's own padding may pass the edge
             assert box.x1 <= ax.figure.bbox.x1 + 3
+
+
+def test_intervals_are_bands_where_sessions_were_resampled():
+    store = stores.deep()
+    ax, _ = _drawn("fig11", "p0", store)
+    lru, *others = ax.collections
+    assert len(others) == 2
+    tenth = [y for x, y in lru.get_paths()[0].vertices if x == 0.1]
+    assert (min(tenth), max(tenth)) == (pytest.approx(0.625), pytest.approx(0.633))
+    # Of one budget there is no area: a bar.
+    for name in ("residency_replay", "replay_uncertainty"):
+        table = store.tables[name]
+        store.tables[name] = table.filter(pc.equal(table["budget_share"], 0.1))
+    ax, _ = _drawn("fig11", "p0", store)
+    assert [path.vertices.tolist() for path in ax.collections[0].get_paths()] == [
+        [[0.1, pytest.approx(0.625)], [0.1, pytest.approx(0.633)]]]
+    # The intervals of a sample are of another kind, and stand alone.
+    rows = [row | {"sample_fraction": 0.5} for row in store.tables["residency_replay"].to_pylist()]
+    store.tables["residency_replay"] = pa.Table.from_pylist(rows)
+    assert not _drawn("fig11", "p0", store)[0].collections
+
+
+def test_hours_of_few_calls_are_not_drawn():
+    ax, _ = _drawn("fig11e", "p0", stores.deep())
+    drawn = ax.lines[0].get_ydata()
+    assert [y == y for y in drawn] == [True] * 20 + [False] * 4  # nan: nothing is drawn
+    assert drawn[3] == pytest.approx(0.629 - 0.03)
+    assert ax.lines[-1].get_xdata()[0] == 10
+    assert ax.get_legend().get_texts()[-1].get_text() == "busiest hour"
+
+
+def test_a_figure_that_nobody_asked_for_is_left_out():
+    store = stores.deep()
+    (spec,) = [spec for spec in FIGURES if spec.name == "fig11e"]
+    assert spec.asked(store)
+    store.numbers = {key: number for key, number in store.numbers.items() if not key.startswith("replay.hours.")}
+    assert not spec.asked(store)
+    assert all(other.asked(store) for other in FIGURES if other is not spec)
 
 
 def test_names_of_reference_lines_stand_where_no_curve_is():

@@ -30,6 +30,7 @@ OPPOSITE = {
     "fig11": ("Policy decides", "A better policy helps little here"),
     "fig11b": ("Much may be left to gain", "Little is left to gain"),
     "fig11c": ("Sticky routing pays", "Sticky routing gains little"),
+    "fig11e": ("The choice of the hour matters much", "The choice of the hour hardly matters"),
 }
 
 

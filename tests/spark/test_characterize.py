@@ -18,7 +18,8 @@ from pipelines.characterize import main
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "pipelines" / "characterize.py"
-FEW = ("--policies", "lru,fnu", "--budgets", "10%", "--key", "session,session+deployment")
+FEW = ("--policies", "lru,fnu", "--budgets", "10%", "--key", "session,session+deployment",
+       "--bootstrap", "2", "--hours")
 
 
 @pytest.fixture(scope="module")
