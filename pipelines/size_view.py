@@ -38,7 +38,7 @@ def print_size(priced: Priced, measure: Measure, target: Fraction) -> None:
 def _print_cell(priced: Priced, curves: Sequence[Curve], found: Sequence[Sized | None]) -> None:
     currency, sure = priced.platform.currency, any(sized and sized.low for sized in found)
     head = ["policy", "budget", "point", "of K*", "GPUs to hold", f"{currency}/h to hold", f"{currency}/h of misses"]
-    rows = [head + ["95% interval"] * sure]
+    rows = [head + ["interval"] * sure]
     for curve, sized in zip(curves, found, strict=True):
         rows.append([curve.policy, _answer(sized), *_point(priced, sized)] + [_interval(sized)] * sure)
     for text in aligned(rows, left=(0, 1)):
@@ -166,5 +166,5 @@ def _budget(priced: Priced, curve: Curve, budget: int | None, tokens: Fraction |
     cost = price(priced.platform, tokens, budget, priced.replay.span_us)
     of_kstar = Fraction(budget, curve.kstar_bytes) if curve.kstar_bytes else None
     return {"budget_bytes": budget, "of_kstar": rounded(of_kstar, 9), "memory_gpus": cost.memory_gpus,
-            "memory_per_hour": money(cost.memory_per_hour), "missed_tokens": rounded(tokens, 3),
+            "memory_per_hour": money(cost.memory_per_hour), "missed_tokens": int(tokens) if tokens.denominator == 1 else rounded(tokens, 3),
             "recompute_per_hour": money(cost.recompute_per_hour), "total_per_hour": money(cost.total_per_hour)}
