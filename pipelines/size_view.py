@@ -165,6 +165,8 @@ def _budget(priced: Priced, curve: Curve, budget: int | None, tokens: Fraction |
         return None
     cost = price(priced.platform, tokens, budget, priced.replay.span_us)
     of_kstar = Fraction(budget, curve.kstar_bytes) if curve.kstar_bytes else None
+    whole = tokens.denominator == 1
     return {"budget_bytes": budget, "of_kstar": rounded(of_kstar, 9), "memory_gpus": cost.memory_gpus,
-            "memory_per_hour": money(cost.memory_per_hour), "missed_tokens": int(tokens) if tokens.denominator == 1 else rounded(tokens, 3),
+            "memory_per_hour": money(cost.memory_per_hour),
+            "missed_tokens": int(tokens) if whole else rounded(tokens, 3),
             "recompute_per_hour": money(cost.recompute_per_hour), "total_per_hour": money(cost.total_per_hour)}

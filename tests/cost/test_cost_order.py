@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import pytest
 from cost_stores import row
@@ -48,7 +48,7 @@ def test_places_sort_the_policies(counts: list[tuple[int, int]]) -> None:
     named = {name for pair in swaps(rows) for name in pair}
     assert {each["policy"] for each in table if each["differs"]} == named
     # No order of the policies sorts both iff some pair is swapped.
-    sortable = any(all(a[0] <= b[0] and a[1] <= b[1] for a, b in zip(order, order[1:], strict=False))
+    sortable = any(all(a[0] <= b[0] and a[1] <= b[1] for a, b in pairwise(order))
                    for order in permutations(counts))
     assert sortable == (not named)
 

@@ -31,7 +31,9 @@ def percent(value: int) -> Fraction:
 def test_between_two_replayed_budgets() -> None:
     # From 40 % at 2,000 to 10 % at 4,000: 20 % is two thirds of the way, 3,333.3, rounded up.
     found = size(curve((1000, 60), (2000, 40), (4000, 10), (8000, 5)), MISSES, percent(20))
-    assert found is not None and found.above is not None and found.reached is not None
+    assert found is not None
+    assert found.above is not None
+    assert found.reached is not None
     assert (found.answer.state, found.above.budget_bytes, found.reached.budget_bytes) == (BETWEEN, 2000, 4000)
     assert (found.budget_bytes, found.answer.part) == (3334, Fraction(2, 3))
     assert found.missed_tokens == 2000
@@ -48,7 +50,8 @@ def test_a_target_that_a_replayed_budget_meets_exactly() -> None:
 def test_nothing_is_extrapolated() -> None:
     some = curve((1000, 60), (2000, 40), (4000, 10))
     below, beyond = (size(some, MISSES, percent(target)) for target in (60, 9))
-    assert below is not None and beyond is not None
+    assert below is not None
+    assert beyond is not None
     assert (below.answer.state, below.budget_bytes, below.above) == (AT_MOST, 1000, None)
     assert (beyond.answer.state, beyond.budget_bytes, beyond.reached) == (BEYOND, None, None)
     never = size(curve((4000, 10), (KSTAR, 5)), MISSES, percent(4))
@@ -69,7 +72,8 @@ def test_tokens_and_calls_may_need_other_budgets() -> None:
     rows = [row("lru", 1000, 40, 4000), row("lru", 2000, 10, 2000)]
     (some,) = curves_of(rows, TOKENS)
     calls, tokens = (size(some, measure, percent(20)) for measure in (MISSES, TOKENS_MISSED))
-    assert calls is not None and tokens is not None
+    assert calls is not None
+    assert tokens is not None
     assert (calls.budget_bytes, tokens.budget_bytes) == (1667, 2000)
 
 
@@ -78,11 +82,14 @@ def test_an_interval_of_shares_is_one_of_budgets() -> None:
             row("lru", 3000, 15, 1500, low=0.05, high=0.2)]
     (some,) = curves_of(rows, TOKENS)
     found = size(some, MISSES, percent(30))
-    assert found is not None and found.low is not None and found.high is not None
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
     # 50 % to 10 %: half way. 60 to 20: three quarters. 70 to 30: all of it.
     assert (found.low.budget_bytes, found.budget_bytes, found.high.budget_bytes) == (1500, 1750, 2000)
     tight = size(some, MISSES, percent(15))
-    assert tight is not None and tight.high is not None
+    assert tight is not None
+    assert tight.high is not None
     assert (tight.budget_bytes, tight.high.answer.state) == (3000, BEYOND)
     assert size(some, TOKENS_MISSED, percent(30)).low is None  # type: ignore[union-attr]
 
@@ -125,7 +132,9 @@ def test_against_the_words_of_the_definition(shares: list[Fraction], target: Fra
     assert (found.state == AT_MOST) == (good[:1] == [0])
     assert (found.state in (BEYOND, NEVER)) == (not good)
     if found.state == BETWEEN:
-        assert found.part is not None and found.above is not None and found.reached is not None
+        assert found.part is not None
+        assert found.above is not None
+        assert found.reached is not None
         line = shares[found.above] + found.part * (shares[found.reached] - shares[found.above])
         assert line == target
         assert 0 < found.part <= 1
@@ -136,7 +145,8 @@ def test_against_the_words_of_the_definition(shares: list[Fraction], target: Fra
 def test_a_lower_target_never_needs_less(shares: list[Fraction], targets: tuple[int, int]) -> None:
     some = curve(*((1000 * place, int(100 * share)) for place, share in enumerate(shares, start=1)))
     strict, loose = (size(some, MISSES, percent(target)) for target in sorted(targets))
-    assert strict is not None and loose is not None
+    assert strict is not None
+    assert loose is not None
     assert (strict.budget_bytes or math.inf) >= (loose.budget_bytes or math.inf)
 
 
