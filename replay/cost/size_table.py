@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
-from metrics.core.metric import Column, TableSpec
+from metrics.core.metric import Column, Findings, Number, TableSpec
 from replay.cost.curves import MEASURES, Curve, Measure, curves_of
-from replay.cost.size import BETWEEN, RULE, Sized, size
+from replay.cost.size import AT_MOST, BETWEEN, BEYOND, NEVER, RULE, Sized, size
 
-__all__ = ["TABLE", "TARGETS", "size_rows"]
+__all__ = ["TABLE", "TARGETS", "declared", "publish", "size_rows"]
 
 #: In per cent. A choice: round shares from what nobody wants to what few reach.
 TARGETS = (80, 60, 50, 40, 30, 20, 15, 10, 5)
+#: Of these, those that are published as numbers, too.
+SPOKEN = (10, 20, 50)
+
+_WHY = {AT_MOST: "the smallest replayed budget meets the target, and no smaller one was replayed",
+        BEYOND: "the largest replayed budget does not meet the target, and no larger one was replayed",
+        NEVER: "no budget meets the target: the largest replayed one holds everything"}
+_OF = {"misses": "misses / calls of at most", "missed-tokens": "missed tokens / context tokens of at most"}
+_NO_TOKENS = "the stream has no tokens to take a share of"
 
 TABLE = TableSpec("replay_size", "the budget that one target needs under one policy", (
     Column("stream", pa.string(), "busiest-hour: the clock hour with most sessioned calls; window: all of them"),
@@ -65,3 +73,33 @@ def _row(curve: Curve, measure: Measure, target: int, sized: Sized) -> dict[str,
 
 def _point(sized: Sized | None) -> int | None:
     return sized.budget_bytes if sized is not None and sized.answer.state == BETWEEN else None
+
+
+def declared(prefix: str, policies: Iterable[str], population: str) -> Iterable[Number]:
+    """The numbers of one kind of object: `<prefix>.size.<policy>.<measure>.t10` is a budget in bytes."""
+    for policy in policies:
+        for measure in MEASURES.values():
+            for target in SPOKEN:
+                yield Number(_key(prefix, policy, measure, target), "bytes", f"budget from which on {policy} has "
+                             f"{_OF[measure.name]} {target}%; {RULE}; the interval is these two", population)
+
+
+def publish(found: Findings, prefix: str, policies: Iterable[str], rows: Sequence[Mapping[str, Any]],
+            calls: int) -> None:
+    """Publish them, of the rows of the table that are of this kind of object."""
+    at = {(row["policy"], row["measure"], row["target_share"]): row for row in rows}
+    for policy in policies:
+        for measure in MEASURES.values():
+            for target in SPOKEN:
+                row = at.get((policy, measure.name, target / 100))
+                key = _key(prefix, policy, measure, target)
+                if row is None:
+                    found.missing(_NO_TOKENS, key)
+                else:
+                    bounds = {} if row["point_bytes"] is None else {
+                        "low": row["above_bytes"], "high": row["reached_bytes"]}
+                    found.set(key, row["point_bytes"], calls, why=_WHY.get(row["state"], ""), **bounds)
+
+
+def _key(prefix: str, policy: str, measure: Measure, target: int) -> str:
+    return f"{prefix}.size.{policy}.{measure.column}.t{target}"

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from metrics.core.metric import Column, Findings, Number, TableSpec, ratio
-from replay.cost import order, size_table
 from replay.residency import study_bounds as limits
 from replay.residency import study_bytes as moved
+from replay.residency import study_cost as costs
 from replay.residency import study_sampled as sampled
 from replay.residency.cells import Plan, Replayed
 from replay.residency.policy import find_policy
@@ -21,8 +21,6 @@ from replay.residency.sampling_error import Estimate
 from replay.residency.stream_file import StreamFile
 
 __all__ = ["declared", "no_study", "study"]
-
-_SECOND_US = 1_000_000
 
 TABLE = TableSpec("residency_replay", "one policy under one budget", (
     Column("stream", pa.string(), "busiest-hour: the clock hour with most sessioned calls; window: all of them"),
@@ -67,14 +65,10 @@ def study(plan: Plan, stream: StreamFile, replayed: Replayed) -> Findings:
     moved.publish(found, plan, stream, replayed)
     found.set(f"replay.{plan.stream}.unknown_deployment_share",
               ratio(stream.unknown_deployment, stream.calls), stream.calls)
-    tokens = replayed.cells[plan.keys[0]][0].tokens
-    found.set(f"replay.{plan.stream}.tokens", tokens, stream.calls)
-    found.set(f"replay.{plan.stream}.span_s", stream.span_us / _SECOND_US, stream.calls)
     limits.publish(found, plan, stream, replayed, sure)
     sampled.publish(found, plan, stream, sure)
     found.table(TABLE if plan.sample is None else SAMPLED_TABLE, table)
-    found.table(order.TABLE, order.order_rows(table))
-    found.table(size_table.TABLE, size_table.size_rows(table, tokens))
+    costs.publish(found, plan, stream, replayed, table)
     return found
 
 
@@ -114,9 +108,7 @@ def _declared(plan: Plan) -> Iterable[Number]:
         yield from sampled.declared(plan, plan.sample)
     yield Number(f"replay.{plan.stream}.unknown_deployment_share", "share", "calls of unknown deployment, which have a "
                  "KV object of their own under session+deployment / calls", population)
-    yield Number(f"replay.{plan.stream}.tokens", "tokens", "context tokens of all calls of the stream", population)
-    yield Number(f"replay.{plan.stream}.span_s", "s", "length of the stream: an hour, or from a window's first call to "
-                 "its last", population)
+    yield from costs.declared(plan, population)
     yield from moved.declared(plan, population)
     for key in plan.keys:
         prefix, of = plan.prefix(key), f"objects by {key}, release={plan.release}"

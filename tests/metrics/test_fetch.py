@@ -22,7 +22,6 @@ def shares(found: Any, word: str = "gap") -> list[Any]:
     return found.values(*(f"fetch.{link}gb.{word}_share" for link in LINKS))
 
 
-@pytest.mark.both_engines
 def test_a_fetch_fits_when_it_takes_no_longer_than_the_gap(census: Census) -> None:
     # Fetches at 1 GB/s take 2 s, 4 s and 1 s, in gaps of 2 s, 3.999999 s and 1 s; at 5 GB/s a fifth of it. The
     # context that counts is the preceding one: those of 9 and 7 tokens need no fetch. c: 10 s for a gap of 0 s.
@@ -45,7 +44,8 @@ def test_idle_time_is_what_is_left_after_the_engine(census: Census) -> None:
     assert shares(found) == [1.0] * 5
     assert shares(found, "idle") == [0.5, 1.0, 1.0, 1.0, 1.0]
     assert found.n("fetch.1gb.idle_share") == 2  # the third gap follows a call of unknown duration
-    assert found.rows("fetch", "kind", "gaps", "fitting", bandwidth_bytes_per_s=10**9) == [("all", 3, 3), ("idle", 2, 1)]
+    assert found.rows("fetch", "kind", "gaps", "fitting", "tokens", bandwidth_bytes_per_s=10**9) == [
+        ("all", 3, 3, 6000), ("idle", 2, 1, 4000)]
 
 
 def test_microseconds_are_rounded_up(census: Census) -> None:

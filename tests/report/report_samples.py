@@ -177,3 +177,12 @@ ROUTES: dict[str, dict[str, tuple[float, float, int | None]]] = {
 }
 # LRU at a tenth, as logged.
 DIVIDED = {"deep": {"pooled": 0.66, "peak": 0.71}, "shallow": {"pooled": 0.67, "peak": 0.67}}
+
+#: Policy with a host tier at a tenth: rate, bytes down and up a second.
+HOST = {
+    "deep": {"mrr_host_1": (0.0946, 140e9, 145e9), "mrr_host_2": (0.0557, 150e9, 152e9)},
+    "shallow": {"mrr_host_1": (0.641, 20e6, 21e6), "mrr_host_2": (0.64, 22e6, 22e6)},
+}
+
+#: Contexts of all calls of the busiest hour.
+TOKENS = 10**10

@@ -6,7 +6,9 @@ import math
 from typing import Any
 
 import pyarrow as pa
-from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS
+from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, HOST, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS, TOKENS
+
+from replay.cost import order, size_table
 
 
 def documented(rows: list[dict[str, Any]], **docs: str) -> pa.Table:
@@ -30,6 +32,31 @@ def _curve(kind: str) -> list[dict[str, Any]]:
     ]
     found[-1]["ccdf"] = 0.0
     return found
+
+
+def replayed(kind: str) -> list[dict[str, Any]]:
+    """Every policy at every budget."""
+    return [
+        {
+            "stream": "busiest-hour",
+            "object_key": objects,
+            "release": "last",
+            "policy": policy,
+            "budget_share": budget,
+            "budget_bytes": int(budget * KSTAR[kind]),
+            "calls": 176_007,
+            "misses": round(max(rate, floor) * 176_007),
+            "reconstruction_rate": max(rate, floor),
+            "missed_tokens": round(max(rate, floor) * TOKENS),
+            "missed_token_share": max(rate, floor),
+            "first_touch_floor": floor,
+            "kstar_bytes": int(KSTAR[kind]),
+            "objects": 9_486,
+        }
+        for objects, floor in FLOORS[kind].items()
+        for policy, rates in RATES[kind].items()
+        for budget, rate in zip(BUDGETS, rates, strict=True)
+    ]
 
 
 def tables(kind: str) -> dict[str, pa.Table]:
@@ -148,27 +175,6 @@ def tables(kind: str) -> dict[str, pa.Table]:
         }
         for name, seconds in THETAS
     ]
-    replayed = [
-        {
-            "stream": "busiest-hour",
-            "object_key": objects,
-            "release": "last",
-            "policy": policy,
-            "budget_share": budget,
-            "budget_bytes": int(budget * KSTAR[kind]),
-            "calls": 176_007,
-            "misses": int(rate * 176_007),
-            "reconstruction_rate": max(rate, floor),
-            "missed_tokens": 10**9,
-            "missed_token_share": rate,
-            "first_touch_floor": floor,
-            "kstar_bytes": int(KSTAR[kind]),
-            "objects": 9_486,
-        }
-        for objects, floor in FLOORS[kind].items()
-        for policy, rates in RATES[kind].items()
-        for budget, rate in zip(BUDGETS, rates, strict=True)
-    ]
     limits = [
         {
             "stream": "busiest-hour",
@@ -217,6 +223,19 @@ def tables(kind: str) -> dict[str, pa.Table]:
         }
         for route, (floor, load, _) in ROUTES[kind].items()
         for memory, rate in DIVIDED[kind].items()
+        for budget in BUDGETS
+    ]
+    moved = [
+        {
+            "stream": "busiest-hour",
+            "object_key": "session",
+            "release": "last",
+            "policy": policy,
+            "budget_share": budget,
+            "budget_bytes": int(budget * KSTAR[kind]),
+            "moved_bytes_per_s": (down + up) * (1.1 - budget),
+        }
+        for policy, (_, down, up) in HOST[kind].items()
         for budget in BUDGETS
     ]
     top = 30 if deep else 9
@@ -281,8 +300,11 @@ def tables(kind: str) -> dict[str, pa.Table]:
         "gap_cdf": documented(gaps),
         "transition_reuse": documented(moves),
         "idle_cap": documented(caps, theta="idle cap"),
-        "residency_replay": documented(replayed, policy="eviction policy"),
+        "residency_replay": documented(replayed(kind), policy="eviction policy"),
         "replay_bound": documented(limits, bound="which bound"),
         "replay_distance": documented(distances, policy="eviction policy"),
+        "replay_size": size_table.TABLE.build(size_table.size_rows(replayed(kind), TOKENS)),
+        "replay_order": order.TABLE.build(order.order_rows(replayed(kind))),
+        "replay_bytes": documented(moved, policy="eviction policy"),
         "replay_routing": documented(routed, route="where calls are served"),
     }

@@ -45,6 +45,8 @@ def test_figures_come_in_the_order_of_the_paper():
         "fig11",
         "fig11b",
         "fig11c",
+        "fig11d",
+        "fig11e",
     ]
     assert all(spec.question.endswith("?") for spec in FIGURES)
     assert 5 <= sum(spec.in_summary for spec in FIGURES) <= 8
@@ -106,6 +108,8 @@ def test_null_columns_are_drawn(spec):
         "share",
         "above_bound",
         "reconstruction_rate",
+        "point_bytes",
+        "moved_bytes_per_s",
     }
     for name in spec.tables:
         for column in nullable & set(stores.deep().tables[name].column_names) - labels:

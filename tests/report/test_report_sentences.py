@@ -30,6 +30,8 @@ OPPOSITE = {
     "fig11": ("Policy decides", "A better policy helps little here"),
     "fig11b": ("Much may be left to gain", "Little is left to gain"),
     "fig11c": ("Sticky routing pays", "Sticky routing gains little"),
+    "fig11d": ("A better policy saves memory", "Memory cannot keep misses low here"),
+    "fig11e": ("Much moves", "Little moves"),
 }
 
 
