@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from matplotlib.axes import Axes
 
@@ -13,16 +12,16 @@ from figures.source import ResultsLike, Row, known, rows, value_of
 from figures.spec import FigureSpec, Panel
 
 MOST_PANELS, MOST_POLICIES = 3, 6
-_SUBJECT: Final = "what a host tier would move"
+_SUBJECT = "what a host tier would move"
 #: Policy -> the words for its tier in a sentence, and in a legend.
-_POLICIES: Final = {
+_POLICIES = {
     "mrr_host_1": ("a tier as large", "tier as large"),
     "mrr_host_2": ("a tier twice as large", "twice as large"),
     "mrr_host_4": ("a tier four times as large", "four times"),
     "mrr_unbounded": ("a tier that never fills", "never fills"),
 }
 #: A choice: about what a GPU's link to its host carries one way (PCIe x16).
-_FAST: Final = 25e9
+_FAST = 25e9
 
 
 def _panel(ax: Axes, results: ResultsLike, cell: tuple[str, str, str]) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, HOST, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS, TOKENS
-from report_tables import replayed, tables
+from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, HOST, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS
+from report_tables import sized, tables
 
 from metrics.core.metric import Findings
 from replay.cost import size_table
@@ -125,8 +125,8 @@ def numbers(kind: str) -> dict[str, Number]:
 def sizes(kind: str, objects: str) -> dict[str, Number]:
     """The budgets that targets need, as the table has them."""
     base, findings = f"replay.busiest-hour.{objects}", Findings()
-    rows = [row for row in replayed(kind) if row["object_key"] == objects]
-    size_table.publish(findings, base, RATES[kind], size_table.size_rows(rows, TOKENS), 176_007)
+    rows = [row for row in sized(kind) if row["object_key"] == objects]
+    size_table.publish(findings, base, RATES[kind], rows, 176_007)
     return {key: Number(each.value, "bytes", each.low, each.high, why=each.why)
             for key, each in findings.numbers.items()}
 

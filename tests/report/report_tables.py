@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ def _curve(kind: str) -> list[dict[str, Any]]:
     return found
 
 
+@cache
 def replayed(kind: str) -> list[dict[str, Any]]:
     """Every policy at every budget."""
     return [
@@ -57,6 +59,12 @@ def replayed(kind: str) -> list[dict[str, Any]]:
         for policy, rates in RATES[kind].items()
         for budget, rate in zip(BUDGETS, rates, strict=True)
     ]
+
+
+@cache
+def sized(kind: str) -> list[dict[str, Any]]:
+    """The budgets that targets need, of these."""
+    return size_table.size_rows(replayed(kind), TOKENS)
 
 
 def tables(kind: str) -> dict[str, pa.Table]:
@@ -303,7 +311,7 @@ def tables(kind: str) -> dict[str, pa.Table]:
         "residency_replay": documented(replayed(kind), policy="eviction policy"),
         "replay_bound": documented(limits, bound="which bound"),
         "replay_distance": documented(distances, policy="eviction policy"),
-        "replay_size": size_table.TABLE.build(size_table.size_rows(replayed(kind), TOKENS)),
+        "replay_size": size_table.TABLE.build(sized(kind)),
         "replay_order": order.TABLE.build(order.order_rows(replayed(kind))),
         "replay_bytes": documented(moved, policy="eviction policy"),
         "replay_routing": documented(routed, route="where calls are served"),
