@@ -109,25 +109,32 @@ def _headline(results: ResultsLike) -> Sentence:
 
 def _detail(results: ResultsLike) -> Sentence:
     base, policy, chosen = _spoken(results)
-    if not base:
-        return Sentence()
-    down, up = (f"{base}.{way}_bytes_per_s.{policy}.b{chosen}" for way in ("down", "up"))
-    return clause(results, f"Of these {{{down}}} go down to the tier and {{{up}}} come back.")
+    found = Sentence()
+    if base:
+        down, up = (f"{base}.{way}_bytes_per_s.{policy}.b{chosen}" for way in ("down", "up"))
+        found = clause(results, f"Of these {{{down}}} go down to the tier and {{{up}}} come back.")
+    return found + clause(
+        results,
+        "In {fetch.25gb.gap_share} of the gaps between the calls of a session there was time to fetch its whole KV, "
+        "not compressed, over twenty-five gigabytes a second, and in {fetch.1gb.gap_share} over a single one.",
+    )
 
+
+_MOVED = tuple(
+    f"{base}.{way}_bytes_per_s.{policy}.b10"
+    for objects in budget.OBJECTS
+    for base in budget.bases(objects)
+    for policy in _POLICIES
+    for way in ("moved", "down", "up")
+)
 
 FIGURE = FigureSpec(
     name="fig11e",
     paper="Section 5.3",
     question="What does a host tier move to keep calls from rebuilding their context?",
     kind="replayed",
-    tables=("replay_bytes",),
-    keys=tuple(
-        f"{base}.{what}.{policy}.b10"
-        for objects in budget.OBJECTS
-        for base in budget.bases(objects)
-        for policy in _POLICIES
-        for what in ("moved_bytes_per_s", "down_bytes_per_s", "up_bytes_per_s")
-    ),
+    tables=("replay_bytes", "fetch"),
+    keys=(*_MOVED, "fetch.25gb.gap_share", "fetch.1gb.gap_share"),
     needs=(),
     subject=_SUBJECT,
     panels=_panels,
@@ -138,11 +145,9 @@ FIGURE = FigureSpec(
     "tier is a multiple of the budget, or never fills.",
     population="calls with a session id, of the window or of its busiest hour; of the sampled sessions, where a sample "
     "was asked for",
-    counts=tuple(
-        (f"{base}.moved_bytes_per_s.{policy}.b10", f"calls {budget.STREAMS[base.split('.')[1]]}")
-        for objects in budget.OBJECTS
-        for base in budget.bases(objects)
-        for policy in _POLICIES
+    counts=(
+        *((key, f"calls {budget.STREAMS[key.split('.')[1]]}") for key in _MOVED),
+        ("fetch.25gb.gap_share", "gaps between calls of a session"),
     ),
     wording="“Much” moves from twenty-five gigabytes a second on, about what the link of one GPU to its host carries; "
     "the traffic is that of the whole fleet.",

@@ -42,6 +42,8 @@ NUMBERS: dict[str, dict[str, tuple[Any, Any]]] = {
         "placement.regions_per_session": (3.04, 1.0),
     },
     "share": {
+        "fetch.1gb.gap_share": (0.31, 0.62),
+        "fetch.25gb.gap_share": (0.94, 0.99),
         "turns.internal_share": (0.893, 0.08),
         "context.reduction_session_share": (0.909, 0.61),
         "context.reduction_remaining_p50": (0.237, 0.82),

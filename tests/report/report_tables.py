@@ -314,5 +314,15 @@ def tables(kind: str) -> dict[str, pa.Table]:
         "replay_size": size_table.TABLE.build(sized(kind)),
         "replay_order": order.TABLE.build(order.order_rows(replayed(kind))),
         "replay_bytes": documented(moved, policy="eviction policy"),
+        "fetch": documented(
+            [
+                {"kind": "all", "bandwidth_bytes_per_s": link * 10**9, "gaps": 1000, "fitting_share": 0.31}
+                for link in (1, 5, 25, 50, 450)
+            ]
+        ),
+        "byte_sensitivity": documented(
+            [{"figure": "ceiling.hold_all_live_bytes", "here_bytes": 10**12, "llama-3.1-8b_bytes": 4 * 10**11}],
+            figure="key of the number",
+        ),
         "replay_routing": documented(routed, route="where calls are served"),
     }

@@ -279,3 +279,11 @@ def test_the_index_links_only_beside_itself(href):
 
 def test_an_index_without_windows_says_so():
     assert "There is no window" in render_index("x", [])
+
+
+def test_bytes_under_other_geometries_have_a_place(pages):
+    page = pages["deep"]
+    at = page.index("Bytes under other geometries</h2>")
+    assert at < page.index("1.00 TB", at) < page.index("400.0 GB", at)
+    assert "Bytes under other geometries" not in pages["unknown"]
+    assert "25.0 GB/s" in page  # of the table of fetches, whose column is one of bytes a second
