@@ -63,9 +63,9 @@ def odds_axis(axis: Any) -> None:
     )
 
 
-def bytes_axis(axis: Any) -> None:
-    """Bytes as 200 TB, from zero."""
-    _plain(axis, short_bytes, log=False)
+def bytes_axis(axis: Any, log: bool = False) -> None:
+    """Bytes as 200 TB; a log axis as `count_axis` has it."""
+    _plain(axis, short_bytes, log)
 
 
 def _plain(axis: Any, formatter: Any, log: bool) -> None:

@@ -11,6 +11,7 @@ from metrics import (
     depth,
     duty_cycle,
     excursion,
+    fetch,
     gap,
     idle_cap,
     placement,
@@ -29,5 +30,5 @@ __all__ = ["METRICS"]
 
 METRICS: tuple[Metric, ...] = tuple(module.METRIC for module in (
     shape, served, turns, depth, context, volume, class_share, class_transition, excursion, reuse,
-    working_set, ceiling, gap, duty_cycle, placement, transition_reuse, calibration, prefix, idle_cap,
+    working_set, ceiling, gap, fetch, duty_cycle, placement, transition_reuse, calibration, prefix, idle_cap,
 ))

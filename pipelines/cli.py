@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 
@@ -11,33 +12,25 @@ from telemetry.errors import EXIT_OK, EXIT_USAGE, KvcensusError, quoted
 
 __all__ = ["main"]
 
-_HELP = """\
-usage: kvcensus COMMAND ...
-
-commands:
-  characterize   from a call log to a report on its KV cache
-  compare        several results side by side in one page
-  generate       a synthetic call log with the statistics of a published one
-
-`kvcensus COMMAND --help` tells more; `kvcensus --version` tells the version.
-"""
+#: Command, which is also the module of `pipelines` that runs it, and what it does.
+_COMMANDS = {
+    "characterize": "from a call log to a report on its KV cache",
+    "compare": "several results side by side in one page",
+    "cost": "what misses cost in GPU-seconds and money, from results of characterize",
+    "size": "which memory budget a target needs, from results of characterize",
+    "generate": "a synthetic call log with the statistics of a published one",
+}
+_HELP = "usage: kvcensus COMMAND ...\n\ncommands:\n" + "".join(
+    f"  {name:14} {about}\n" for name, about in _COMMANDS.items()
+) + "\n`kvcensus COMMAND --help` tells more; `kvcensus --version` tells the version.\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words and words[0] == "characterize":
-        from pipelines.characterize import main as characterize
-
-        return characterize(words[1:], prog="kvcensus characterize", process=argv is None)
-    if words and words[0] == "compare":
-        from pipelines.compare import main as compare
-
-        return compare(words[1:], prog="kvcensus compare", process=argv is None)
-    if words and words[0] == "generate":
-        from pipelines.generate import main as generate
-
-        return generate(words[1:], prog="kvcensus generate", process=argv is None)
+    if words and words[0] in _COMMANDS:
+        command = importlib.import_module(f"pipelines.{words[0]}")  # what takes long to load only where it is needed
+        return int(command.main(words[1:], prog=f"kvcensus {words[0]}", process=argv is None))
     try:
         return _about(words)
     except KvcensusError as error:
@@ -56,7 +49,7 @@ def _about(words: Sequence[str]) -> int:
     if words[0] == "--version":
         say(f"kvcensus {VERSION}")
         return EXIT_OK
-    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, compare, generate.")
+    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: {', '.join(_COMMANDS)}.")
     return EXIT_USAGE
 
 

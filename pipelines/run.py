@@ -27,6 +27,8 @@ from pipelines.outstore import OutputStore
 from pipelines.progress import Progress
 from pipelines.windows import windows_of
 from pipelines.workdir import work_folder, written
+from replay.cost.sensitivity import TABLE as SENSITIVITY
+from replay.cost.sensitivity import sensitivity_rows
 from replay.residency.agreement import (
     agreement_study,
     agreements_here,
@@ -194,6 +196,7 @@ def _one(job: _Job, trace: Trace, results: ResultSet) -> None:
         store.write_audit(account.as_json())
     with job.stage("replays", shown):
         _replays(job, trace, store)
+    _sensitivity(job, store)
     store.write_numbers()
     with job.stage("report", shown):
         made = manifest(options, trace, job.sources, job.digest.result(), job.started)
@@ -216,6 +219,14 @@ def _replays(job: _Job, trace: Trace, store: StoreWriter) -> None:
     numbers = declared(plan), declared_agreements(plan), declared_routes(plan, routing), declared_hours(plan)
     for those, findings in zip(numbers, found, strict=True):
         store.add(those, findings, population)
+
+
+def _sensitivity(job: _Job, store: StoreWriter) -> None:
+    """Every byte figure under every geometry: of all that was published before."""
+    found, replayed = Findings(), store.table("residency_replay")
+    rows = [] if replayed is None else replayed.to_pylist()
+    found.table(SENSITIVITY, sensitivity_rows(store.numbers, rows, job.settings.beta))
+    store.add((), found, "")
 
 
 def _nothing(plan: Plan, routing: Routing, why: str) -> tuple[Findings, ...]:

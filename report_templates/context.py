@@ -30,6 +30,7 @@ _GROUPS: Final = {
     "working_set": "Working sets",
     "ceiling": "Holding every live session",
     "gap": "Gaps",
+    "fetch": "Fetching KV within a gap",
     "placement": "Placement",
     "transition": "Reuse by transition",
     "idle_cap": "Idle cap",

@@ -42,6 +42,8 @@ _REPLAYED = "replay.busiest-hour.session.lru.b10"
 
 #: Tables that say who serves the calls; no figure draws them.
 SERVED_TABLES = ("models", "deployments")
+#: The table of byte figures under other geometries.
+BYTES_TABLE = "byte_sensitivity"
 
 
 def render_report(results: ResultsLike) -> str:
@@ -69,6 +71,7 @@ def render_report(results: ResultsLike) -> str:
             found=[f for f in summary if not f["lead"].missing],
             not_found=[f for f in figures if f["lead"].missing],
             served=[tables.view(results, name) for name in SERVED_TABLES if results.has_table(name)],
+            in_bytes=[tables.view(results, BYTES_TABLE)] if results.has_table(BYTES_TABLE) else [],
             assumed=geometry.assumed(results),
             warnings=context.warnings(results.manifest),
             audit=context.audit_view(results.audit),

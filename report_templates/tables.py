@@ -32,7 +32,7 @@ _SHARES: Final = frozenset(
         "share",
     }
 )
-_SECONDS: Final = frozenset({"seconds", "theta_s"})
+_SECONDS: Final = frozenset({"seconds", "stream_s", "theta_s"})
 #: What null means where it does not mean "not known".
 _NULLS: Final = {("transition_reuse", "day"): "whole window", ("idle_cap", "theta_s"): "no cap"}
 
@@ -66,6 +66,8 @@ def unit_of(column: str) -> str:
         return "share"
     if column.endswith("_bytes"):
         return "bytes"
+    if column.endswith("_bytes_per_s"):
+        return "bytes/s"
     if column.endswith("_seed"):
         return "seed"
     if column in _SECONDS:

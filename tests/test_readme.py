@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from metrics.core.store import Results
+from pipelines.cli import main as cli
 from pipelines.options import parse
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,16 +25,18 @@ def blocks(kind: str) -> list[str]:
 
 COMMANDS = [line[2:] for block in blocks("console") for line in block.replace("\\\n", " ").splitlines()
             if line.startswith("$ ")]
+PRICED = ("cost", "size")
 ARGUMENTS = {"kvcensus": "characterize", "spark-submit": "pipelines/characterize.py"}
 
 
 def test_there_are_examples() -> None:
-    assert len(COMMANDS) == 7
+    assert len(COMMANDS) == 10
     assert len(blocks("toml")) == 1
     assert len(blocks("python")) == 1
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if not command.startswith("make ")])
+@pytest.mark.parametrize("command", [command for command in COMMANDS if not command.startswith("make ")
+                                     and shlex.split(command)[1] not in PRICED])
 def test_commands_parse(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "export.toml").write_text(blocks("toml")[0], encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -48,7 +51,8 @@ def test_commands_parse(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_the_first_command_and_the_python_example_run(tmp_path: Path) -> None:
+def test_commands_and_the_python_example_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                             capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
     command = [sys.executable, "-m", "pipelines.cli", *shlex.split(COMMANDS[0])[1:]]
     done = subprocess.run(command, cwd=tmp_path, check=True, text=True, capture_output=True, timeout=300)
@@ -57,6 +61,14 @@ def test_the_first_command_and_the_python_example_run(tmp_path: Path) -> None:
                           capture_output=True, timeout=120)
     number = Results.open(tmp_path / "report/all").numbers["depth.p50"]
     assert code.stdout.splitlines()[0] == f"{number.value} {number.method}"
+    monkeypatch.chdir(tmp_path)
+    priced = [shlex.split(command)[1:] for command in COMMANDS if shlex.split(command)[1] in PRICED]
+    assert len(priced) == 3
+    for words in priced:
+        assert cli(words) == 0
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        assert "price_per_gpu_hour" in printed.out
     for name in ("report.html", "numbers.json", "audit.json", "manifest.json"):
         assert (tmp_path / "report/all" / name).is_file()
 

@@ -75,12 +75,25 @@ class StoreWriter:
         for name, table in findings.tables.items():
             self._table(name, table)
 
+    @property
+    def numbers(self) -> Mapping[str, Published]:
+        """What was published so far."""
+        return self._numbers
+
+    def table(self, name: str) -> pa.Table | None:
+        """A table that was published so far."""
+        path = self._path(name)
+        return pq.read_table(path) if path.exists() else None
+
+    def _path(self, name: str) -> Path:
+        return self.folder / "tables" / f"{name}.parquet"
+
     def _published(self, number: Number, found: Finding, population: str) -> Published:
         return Published(found.value, found.low, found.high, number.unit, number.population or population, found.n,
                          number.method, self._command, found.why)
 
     def _table(self, name: str, table: pa.Table) -> None:
-        path = self.folder / "tables" / f"{name}.parquet"
+        path = self._path(name)
         if path.exists():
             raise RuntimeError(f"table {name} is published twice")
         pq.write_table(table, path, compression="zstd")

@@ -12,6 +12,7 @@ import pyarrow as pa
 from metrics.core.metric import Column, Findings, Number, TableSpec, ratio
 from replay.residency import study_bounds as limits
 from replay.residency import study_bytes as moved
+from replay.residency import study_cost as costs
 from replay.residency import study_sampled as sampled
 from replay.residency import study_uncertain as uncertain
 from replay.residency.bootstrap import Resampled
@@ -71,6 +72,7 @@ def study(plan: Plan, stream: StreamFile, replayed: Replayed, resampled: Resampl
     sampled.publish(found, plan, stream, sure)
     uncertain.publish(found, plan, replayed, resampled)
     found.table(TABLE if plan.sample is None else SAMPLED_TABLE, table)
+    costs.publish(found, plan, stream, replayed, table)
     return found
 
 
@@ -113,6 +115,7 @@ def _declared(plan: Plan) -> Iterable[Number]:
     yield from uncertain.declared(plan, population)
     yield Number(f"replay.{plan.stream}.unknown_deployment_share", "share", "calls of unknown deployment, which have a "
                  "KV object of their own under session+deployment / calls", population)
+    yield from costs.declared(plan, population)
     yield from moved.declared(plan, population)
     for key in plan.keys:
         prefix, of = plan.prefix(key), f"objects by {key}, release={plan.release}"

@@ -105,6 +105,26 @@ def gap(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
             for kind in ("all", "inter", "intra", "idle") for edge, n, below in cdf_bins(gaps[kind], 18)]
 
 
+def fetch(fleet: Fleet, numbers: Numbers, tables: Tables) -> None:
+    calls = [call for call in fleet.sessioned if call.gap is not None]
+    table = []
+    for gigabytes in (1, 5, 25, 50, 450):
+        link = gigabytes * 10**9
+        for kind, times in (("all", [(call, call.gap) for call in calls]),
+                            ("idle", [(call, call.idle) for call in calls if call.idle is not None])):
+            key = f"fetch.{gigabytes}gb.{'gap' if kind == 'all' else 'idle'}_share"
+            fits = [call.previous.x for call, time in times if Fraction(BETA * call.previous.x, link)
+                    <= Fraction(time, SECOND)]
+            numbers[key] = share(len(fits), len(times))
+            if times:
+                table.append({"kind": kind, "bandwidth_bytes_per_s": link, "gaps": len(times), "fitting": len(fits),
+                              "fitting_share": share(len(fits), len(times)),
+                              "tokens": sum(call.previous.x for call, _ in times), "fitting_tokens": sum(fits),
+                              "break_even_tokens_per_s": Fraction(link, BETA)})
+    if calls:
+        tables["fetch"] = table
+
+
 def covered(calls: list[Call], stays: list[tuple[int, int]]) -> int:
     """Time within the stays in which some call runs, by cutting at every edge."""
     runs = [(call.t, call.t + call.row["duration_us"]) for call in calls]
@@ -256,4 +276,4 @@ def audit(given: Account, fleet: Fleet) -> dict[str, int]:
     }
 
 
-PARTS = (ceiling, gap, duty_cycle, idle_cap, placement, transition_reuse, served)
+PARTS = (ceiling, gap, fetch, duty_cycle, idle_cap, placement, transition_reuse, served)

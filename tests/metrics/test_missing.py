@@ -24,7 +24,7 @@ NULL_WITHOUT = {
     ("model",): ("trace.models", "class", "excursion.", "calibration."),
     ("turn_id", "user_initiated"): _TURNS,
     ("deployment",): ("placement.sd", "placement.deployments_per_session"),
-    ("duration_us",): ("gap.idle_", "ceiling.duty_cycle"),
+    ("duration_us",): ("gap.idle_", "fetch.*.idle_share", "ceiling.duty_cycle"),
     ("prefix_keys", "block_size"): ("prefix.append", "prefix.ideal", "prefix.thrash"),
 }
 

@@ -104,9 +104,9 @@ def test_only_what_was_asked_for_is_computed():
     assert lower.tables["replay_distance"]["feasible_misses"].to_pylist() == [None]
     none = found_of(plan_of("lru", "400B", ()), example())
     assert not [key for key in none.numbers if "pfoo" in key or "above" in key]
-    assert none.tables.keys() == {"residency_replay"}
+    assert none.tables.keys() == {"residency_replay", "replay_order", "replay_size"}
     feasible = found_of(plan_of("lru", "400B", ("pfoo_u",)), example())
-    assert feasible.tables.keys() == {"residency_replay", "replay_bound"}
+    assert feasible.tables.keys() == {"residency_replay", "replay_bound", "replay_order", "replay_size"}
 
 
 def test_the_command_line_decides():

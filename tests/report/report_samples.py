@@ -42,6 +42,8 @@ NUMBERS: dict[str, dict[str, tuple[Any, Any]]] = {
         "placement.regions_per_session": (3.04, 1.0),
     },
     "share": {
+        "fetch.1gb.gap_share": (0.31, 0.62),
+        "fetch.25gb.gap_share": (0.94, 0.99),
         "turns.internal_share": (0.893, 0.08),
         "context.reduction_session_share": (0.909, 0.61),
         "context.reduction_remaining_p50": (0.237, 0.82),
@@ -177,3 +179,12 @@ ROUTES: dict[str, dict[str, tuple[float, float, int | None]]] = {
 }
 # LRU at a tenth, as logged.
 DIVIDED = {"deep": {"pooled": 0.66, "peak": 0.71}, "shallow": {"pooled": 0.67, "peak": 0.67}}
+
+#: Policy with a host tier at a tenth: rate, bytes down and up a second.
+HOST = {
+    "deep": {"mrr_host_1": (0.0946, 140e9, 145e9), "mrr_host_2": (0.0557, 150e9, 152e9)},
+    "shallow": {"mrr_host_1": (0.641, 20e6, 21e6), "mrr_host_2": (0.64, 22e6, 22e6)},
+}
+
+#: Contexts of all calls of the busiest hour.
+TOKENS = 10**10

@@ -11,8 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS
-from report_tables import tables
+from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, HOST, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS
+from report_tables import sized, tables
+
+from metrics.core.metric import Findings
+from replay.cost import size_table
 
 COMMAND = "kvcensus characterize --format calls trace.parquet"
 
@@ -94,6 +97,12 @@ def numbers(kind: str) -> dict[str, Number]:
             for budget, rate, low in zip(BUDGETS, rates, least, strict=True):
                 above = max(rate, floor) - max(low, floor)
                 found[f"{base}.above_bound.{policy}.b{budget * 100:g}"] = Number(above, "share")
+        found |= sizes(kind, objects)
+        found[f"{base}.order_differs"] = Number(2 if deep else 0, n=len(BUDGETS))
+        for policy, (rate, down, up) in HOST[kind].items():
+            found[f"{base}.{policy}.b10"] = Number(max(rate, floor), "share")
+            for way, moved in {"down": down, "up": up, "moved": down + up}.items():
+                found[f"{base}.{way}_bytes_per_s.{policy}.b10"] = Number(moved, "bytes/s")
     found |= {
         "replay.busiest-hour.bootstrap.replicates": Number(200, "replicates", n=9_486),
         "replay.busiest-hour.bootstrap.seed": Number(0, "seed", n=9_486),
@@ -124,6 +133,15 @@ def numbers(kind: str) -> dict[str, Number]:
         for k, v in {"rows_read": 17_010_000, "rows_used": 17_008_715}.items()
     }
     return dict(sorted(found.items()))
+
+
+def sizes(kind: str, objects: str) -> dict[str, Number]:
+    """The budgets that targets need, as the table has them."""
+    base, findings = f"replay.busiest-hour.{objects}", Findings()
+    rows = [row for row in sized(kind) if row["object_key"] == objects]
+    size_table.publish(findings, base, RATES[kind], rows, 176_007)
+    return {key: Number(each.value, "bytes", each.low, each.high, why=each.why)
+            for key, each in findings.numbers.items()}
 
 
 def manifest(name: str) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
-from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS
+from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, HOST, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS, TOKENS
+
+from replay.cost import order, size_table
 
 
 def documented(rows: list[dict[str, Any]], **docs: str) -> pa.Table:
@@ -30,6 +33,38 @@ def _curve(kind: str) -> list[dict[str, Any]]:
     ]
     found[-1]["ccdf"] = 0.0
     return found
+
+
+@cache
+def replayed(kind: str) -> list[dict[str, Any]]:
+    """Every policy at every budget."""
+    return [
+        {
+            "stream": "busiest-hour",
+            "object_key": objects,
+            "release": "last",
+            "policy": policy,
+            "budget_share": budget,
+            "budget_bytes": int(budget * KSTAR[kind]),
+            "calls": 176_007,
+            "misses": round(max(rate, floor) * 176_007),
+            "reconstruction_rate": max(rate, floor),
+            "missed_tokens": round(max(rate, floor) * TOKENS),
+            "missed_token_share": max(rate, floor),
+            "first_touch_floor": floor,
+            "kstar_bytes": int(KSTAR[kind]),
+            "objects": 9_486,
+        }
+        for objects, floor in FLOORS[kind].items()
+        for policy, rates in RATES[kind].items()
+        for budget, rate in zip(BUDGETS, rates, strict=True)
+    ]
+
+
+@cache
+def sized(kind: str) -> list[dict[str, Any]]:
+    """The budgets that targets need, of these."""
+    return size_table.size_rows(replayed(kind), TOKENS)
 
 
 def tables(kind: str) -> dict[str, pa.Table]:
@@ -148,27 +183,6 @@ def tables(kind: str) -> dict[str, pa.Table]:
         }
         for name, seconds in THETAS
     ]
-    replayed = [
-        {
-            "stream": "busiest-hour",
-            "object_key": objects,
-            "release": "last",
-            "policy": policy,
-            "budget_share": budget,
-            "budget_bytes": int(budget * KSTAR[kind]),
-            "calls": 176_007,
-            "misses": int(rate * 176_007),
-            "reconstruction_rate": max(rate, floor),
-            "missed_tokens": 10**9,
-            "missed_token_share": rate,
-            "first_touch_floor": floor,
-            "kstar_bytes": int(KSTAR[kind]),
-            "objects": 9_486,
-        }
-        for objects, floor in FLOORS[kind].items()
-        for policy, rates in RATES[kind].items()
-        for budget, rate in zip(BUDGETS, rates, strict=True)
-    ]
     sure = [
         {
             **{name: row[name] for name in ("stream", "object_key", "release", "policy", "budget_share")},
@@ -178,7 +192,7 @@ def tables(kind: str) -> dict[str, pa.Table]:
             "lo": row["reconstruction_rate"] - 0.004,
             "hi": row["reconstruction_rate"] + 0.004,
         }
-        for row in replayed
+        for row in replayed(kind)
     ]
     ratios = [
         row | {"value": 0.41, "lo": 0.39, "hi": 0.44} for row in sure if row["policy"] == "mrr"
@@ -192,7 +206,7 @@ def tables(kind: str) -> dict[str, pa.Table]:
             "reconstruction_rate": row["reconstruction_rate"] - (0.01 * (h % 20) if deep else 0),
             "compared": h < 20,
         }
-        for row in replayed
+        for row in replayed(kind)
         for h in range(24)
     ]
     limits = [
@@ -243,6 +257,19 @@ def tables(kind: str) -> dict[str, pa.Table]:
         }
         for route, (floor, load, _) in ROUTES[kind].items()
         for memory, rate in DIVIDED[kind].items()
+        for budget in BUDGETS
+    ]
+    moved = [
+        {
+            "stream": "busiest-hour",
+            "object_key": "session",
+            "release": "last",
+            "policy": policy,
+            "budget_share": budget,
+            "budget_bytes": int(budget * KSTAR[kind]),
+            "moved_bytes_per_s": (down + up) * (1.1 - budget),
+        }
+        for policy, (_, down, up) in HOST[kind].items()
         for budget in BUDGETS
     ]
     top = 30 if deep else 9
@@ -307,11 +334,24 @@ def tables(kind: str) -> dict[str, pa.Table]:
         "gap_cdf": documented(gaps),
         "transition_reuse": documented(moves),
         "idle_cap": documented(caps, theta="idle cap"),
-        "residency_replay": documented(replayed, policy="eviction policy"),
+        "residency_replay": documented(replayed(kind), policy="eviction policy"),
         "replay_uncertainty": documented(sure, policy="eviction policy"),
         "replay_ratio": documented(ratios, policy="eviction policy"),
         "replay_hours": documented(by_hour, policy="eviction policy"),
         "replay_bound": documented(limits, bound="which bound"),
         "replay_distance": documented(distances, policy="eviction policy"),
+        "replay_size": size_table.TABLE.build(sized(kind)),
+        "replay_order": order.TABLE.build(order.order_rows(replayed(kind))),
+        "replay_bytes": documented(moved, policy="eviction policy"),
+        "fetch": documented(
+            [
+                {"kind": "all", "bandwidth_bytes_per_s": link * 10**9, "gaps": 1000, "fitting_share": 0.31}
+                for link in (1, 5, 25, 50, 450)
+            ]
+        ),
+        "byte_sensitivity": documented(
+            [{"figure": "ceiling.hold_all_live_bytes", "here_bytes": 10**12, "llama-3.1-8b_bytes": 4 * 10**11}],
+            figure="key of the number",
+        ),
         "replay_routing": documented(routed, route="where calls are served"),
     }

@@ -46,7 +46,9 @@ def test_figures_come_in_the_order_of_the_paper():
         "fig11",
         "fig11b",
         "fig11c",
+        "fig11d",
         "fig11e",
+        "fig11f",
     ]
     assert all(spec.question.endswith("?") for spec in FIGURES)
     assert 5 <= sum(spec.in_summary for spec in FIGURES) <= 8
@@ -108,6 +110,8 @@ def test_null_columns_are_drawn(spec):
         "share",
         "above_bound",
         "reconstruction_rate",
+        "point_bytes",
+        "moved_bytes_per_s",
     }
     for name in spec.tables:
         for column in nullable & set(stores.deep().tables[name].column_names) - labels:
@@ -173,7 +177,7 @@ def test_intervals_are_bands_where_sessions_were_resampled():
 
 
 def test_hours_of_few_calls_are_not_drawn():
-    ax, _ = _drawn("fig11e", "p0", stores.deep())
+    ax, _ = _drawn("fig11f", "p0", stores.deep())
     drawn = ax.lines[0].get_ydata()
     assert [y == y for y in drawn] == [True] * 20 + [False] * 4  # nan: nothing is drawn
     assert drawn[3] == pytest.approx(0.629 - 0.03)
@@ -183,7 +187,7 @@ def test_hours_of_few_calls_are_not_drawn():
 
 def test_a_figure_that_nobody_asked_for_is_left_out():
     store = stores.deep()
-    (spec,) = [spec for spec in FIGURES if spec.name == "fig11e"]
+    (spec,) = [spec for spec in FIGURES if spec.name == "fig11f"]
     assert spec.asked(store)
     store.numbers = {key: number for key, number in store.numbers.items() if not key.startswith("replay.hours.")}
     assert not spec.asked(store)

@@ -144,7 +144,7 @@ def test_a_figure_that_cannot_be_drawn_leaves_its_question_and_the_reason(pages)
     page = pages["unknown"]
     assert "<svg" not in page
     assert "How deep are sessions, and does context grow along them?" in page
-    assert page.count("Not drawn:") == 12
+    assert page.count("Not drawn:") == 14
     assert "no row has a session id (0 of 250 rows)" in page
     assert "This trace cannot say:" in page
 
@@ -279,3 +279,11 @@ def test_the_index_links_only_beside_itself(href):
 
 def test_an_index_without_windows_says_so():
     assert "There is no window" in render_index("x", [])
+
+
+def test_bytes_under_other_geometries_have_a_place(pages):
+    page = pages["deep"]
+    at = page.index("Bytes under other geometries</h2>")
+    assert at < page.index("1.00 TB", at) < page.index("400.0 GB", at)
+    assert "Bytes under other geometries" not in pages["unknown"]
+    assert "25.0 GB/s" in page  # of the table of fetches, whose column is one of bytes a second
