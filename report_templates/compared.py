@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from figures.compared.registry import FIGURES
-from figures.compared.replay import KEY as REPLAYED
+from figures.compared.residency import KEY as REPLAYED
 from figures.compared.spec import Compared, ComparedFigure
 from figures.sentence import anchor, interval
 from figures.svg import to_svg

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from figures.compared import depth, gaps, replay, reuse_gap, transitions, working_set
+from figures.compared import depth, gaps, residency, reuse_gap, transitions, working_set
 from figures.compared.spec import ComparedFigure
 
 __all__ = ["FIGURES"]
 
 FIGURES: tuple[ComparedFigure, ...] = (
-    reuse_gap.FIGURE, depth.FIGURE, working_set.FIGURE, gaps.FIGURE, transitions.FIGURE, replay.FIGURE,
+    reuse_gap.FIGURE, depth.FIGURE, working_set.FIGURE, gaps.FIGURE, transitions.FIGURE, residency.FIGURE,
 )

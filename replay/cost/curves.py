@@ -20,6 +20,10 @@ __all__ = ["MEASURES", "Curve", "Measure", "Point", "Replay", "curves_of", "read
 Row = Mapping[str, Any]
 
 
+#: The columns that tell one replay of a store from another.
+_CELL = ("stream", "object_key", "release", "policy", "budget_share", "budget_bytes")
+
+
 @dataclass(frozen=True)
 class Measure:
     """What may be counted of a replay.
@@ -139,12 +143,22 @@ def read_replay(results: Results, beta: int | None = None) -> Replay:
     if not rows:
         raise InputError(f"{escaped(str(results.folder))} holds no replay{_why(results)}. Run characterize on calls "
                          "with session ids.")
+    rows = _with_intervals(results, rows)
     stream, own = str(rows[0]["stream"]), _beta(results)
     tokens, seconds = (_number(results, f"replay.{stream}.{name}") for name in ("tokens", "span_s"))
     scale = Fraction(own if beta is None else beta, own)
     curves = tuple(curves_of(rows, int(tokens), scale))
     return Replay(curves, stream, round(Fraction(seconds) * 10**6), int(tokens), own if beta is None else beta,
                   sampled="sample_fraction" in rows[0])
+
+
+def _with_intervals(results: Results, rows: Sequence[Row]) -> list[Row]:
+    """Rows with the intervals of resampled sessions, where these were asked for; a sample has its own."""
+    if "low" in rows[0] or not results.has_table("replay_uncertainty"):
+        return list(rows)
+    sure = {tuple(row[name] for name in _CELL): {"low": row["lo"], "high": row["hi"]}
+            for row in results.table("replay_uncertainty").to_pylist() if row["method"] == "bootstrap"}
+    return [{**row, **sure.get(tuple(row[name] for name in _CELL), {})} for row in rows]
 
 
 def curves_of(rows: Iterable[Row], tokens: int, scale: Fraction = Fraction(1)) -> list[Curve]:

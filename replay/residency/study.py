@@ -56,7 +56,7 @@ def no_study(plan: Plan, why: str) -> Findings:
 
 def study(plan: Plan, stream: StreamFile, replayed: Replayed, resampled: Resampled | None = None) -> Findings:
     """What the cells of a plan say."""
-    found, table, sure = Findings(), [], sampled.estimates(plan, stream, replayed)
+    found, table, priced, sure = Findings(), [], [], sampled.estimates(plan, stream, replayed)
     intervals: dict[tuple[str, str], Estimate | Spread] = {**sure, **uncertain.intervals(plan, replayed, resampled)}
     for key in plan.keys:
         prefix, cells = plan.prefix(key), replayed.cells[key]
@@ -65,6 +65,7 @@ def study(plan: Plan, stream: StreamFile, replayed: Replayed, resampled: Resampl
             low, high = _interval(intervals.get((prefix, cell.name)))
             found.set(f"{prefix}.{cell.name}", cell.reconstruction_rate, cell.calls, low=low, high=high)
             table.append(_row(plan, key, cell) | sampled.columns(stream, sure.get((prefix, cell.name))))
+            priced.append({**table[-1], "low": low, "high": high})
     moved.publish(found, plan, stream, replayed)
     found.set(f"replay.{plan.stream}.unknown_deployment_share",
               ratio(stream.unknown_deployment, stream.calls), stream.calls)
@@ -72,7 +73,7 @@ def study(plan: Plan, stream: StreamFile, replayed: Replayed, resampled: Resampl
     sampled.publish(found, plan, stream, sure)
     uncertain.publish(found, plan, replayed, resampled)
     found.table(TABLE if plan.sample is None else SAMPLED_TABLE, table)
-    costs.publish(found, plan, stream, replayed, table)
+    costs.publish(found, plan, stream, replayed, priced)
     return found
 
 

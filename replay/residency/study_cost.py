@@ -29,7 +29,7 @@ def declared(plan: Plan, population: str) -> Iterable[Number]:
 
 def publish(found: Findings, plan: Plan, stream: StreamFile, replayed: Replayed,
             table: Sequence[Mapping[str, Any]]) -> None:
-    """Publish it; `table` has the rows of `residency_replay`."""
+    """Publish it; `table` has the rows of `residency_replay`, with `low` and `high` of the rate."""
     tokens = replayed.cells[plan.keys[0]][0].tokens
     found.set(f"replay.{plan.stream}.tokens", tokens, stream.calls)
     found.set(f"replay.{plan.stream}.span_s", stream.span_us / _SECOND_US, stream.calls)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from metrics.core.metric import Findings, Number
 from metrics.core.store import Results, StoreWriter
@@ -51,8 +53,11 @@ def row(policy: str, budget: int, misses: int, missed_tokens: int, *, share: flo
 
 
 def store(folder: Path, rows: Iterable[dict[str, Any]], *, beta: int = 100, span_s: float = 1000.0,
-          tokens: int | None = TOKENS) -> Results:
-    """The rows as characterize would publish them; rows with `low` as those of a sample."""
+          tokens: int | None = TOKENS, resampled: Sequence[tuple[float, float]] = ()) -> Results:
+    """The rows as characterize would publish them; rows with `low` as those of a sample.
+
+    `resampled` are intervals of the rows by the bootstrap.
+    """
     rows, found = list(rows), Findings()
     found.set("replay.busiest-hour.span_s", span_s, CALLS)
     found.set("replay.busiest-hour.tokens", tokens, CALLS)
@@ -60,6 +65,12 @@ def store(folder: Path, rows: Iterable[dict[str, Any]], *, beta: int = 100, span
         sampled = "low" in rows[0]
         blank = {column.name: None for column in SAMPLED_TABLE.columns if column not in TABLE.columns}
         found.table(SAMPLED_TABLE if sampled else TABLE, [{**blank, **each} for each in rows])
+    if resampled:
+        names = ("stream", "object_key", "release", "policy", "budget_share", "budget_bytes")
+        found.tables["replay_uncertainty"] = pa.Table.from_pylist([
+            {**{name: row[name] for name in names}, "method": method, "lo": low + shift, "hi": high + shift}
+            for row, (low, high) in zip(rows, resampled, strict=True)
+            for method, shift in (("jackknife", 0.01), ("bootstrap", 0.0))])
     writer = StoreWriter(folder, "kvcensus characterize")
     writer.add([Number(key, "", "") for key in found.numbers], found, "calls")
     writer.write_numbers()

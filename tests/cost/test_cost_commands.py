@@ -141,6 +141,13 @@ def test_size_with_intervals_of_a_sample(run: Any) -> None:
     assert run("cost", "--json")["stream"]["sampled"] is True
 
 
+def test_size_with_intervals_of_resampled_sessions(run: Any) -> None:
+    rows = [row("lru", 1000, 60, 6000, share=0.125), row("lru", 2000, 20, 2000, share=0.25)]
+    text = run("size", "--target-miss", "30%", rows=rows, resampled=[(0.5, 0.7), (0.1, 0.3)])
+    assert text.splitlines()[6].endswith("1.50 kB to 2.00 kB")
+    assert "sample" not in text
+
+
 def test_bytes_of_the_platforms_geometry(run: Any) -> None:
     # The store counts 100 bytes a token, the platform's model has 50: every budget holds its tokens in half the bytes.
     content = run("size", "--target-miss", "30%", "--json", beta=50)
