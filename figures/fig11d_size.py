@@ -169,7 +169,7 @@ FIGURE = FigureSpec(
             "replay_size",
             partial(_panel, measure=measure),
             _FLOORS,
-            style.Margins(left=0.16, top=0.83),
+            style.Margins(left=0.185, top=0.83),
         )
         for measure, title in (("misses", "Budget by share of calls"), ("missed-tokens", "Budget by share of tokens"))
     ),

@@ -95,8 +95,8 @@ def _headline(results: ResultsLike) -> Sentence:
         nulls = _nulls(results)
         if nulls:
             return lacking(results, _SUBJECT, tuple(nulls[:1]))
-        found = text("No policy with a host tier was replayed, so what it would move is not known.")
-        return Sentence(found.parts, missing=True)
+        return _fetched(results) or Sentence(
+            text("No policy with a host tier was replayed, so what it would move is not known.").parts, missing=True)
     moved = f"{base}.moved_bytes_per_s.{policy}.b{chosen}"
     verdict = "Much moves" if value_of(results, moved) >= _FAST else "Little moves"
     rest = say(
@@ -109,11 +109,16 @@ def _headline(results: ResultsLike) -> Sentence:
 
 def _detail(results: ResultsLike) -> Sentence:
     base, policy, chosen = _spoken(results)
-    found = Sentence()
-    if base:
-        down, up = (f"{base}.{way}_bytes_per_s.{policy}.b{chosen}" for way in ("down", "up"))
-        found = clause(results, f"Of these {{{down}}} go down to the tier and {{{up}}} come back.")
-    return found + clause(
+    if not base:
+        return Sentence()
+    down, up = (f"{base}.{way}_bytes_per_s.{policy}.b{chosen}" for way in ("down", "up"))
+    moved = clause(results, f"Of these {{{down}}} go down to the tier and {{{up}}} come back.")
+    return moved + _fetched(results)
+
+
+def _fetched(results: ResultsLike) -> Sentence:
+    """What was measured of the gaps, whatever was replayed."""
+    return clause(
         results,
         "In {fetch.25gb.gap_share} of the gaps between the calls of a session there was time to fetch its whole KV, "
         "not compressed, over twenty-five gigabytes a second, and in {fetch.1gb.gap_share} over a single one.",
