@@ -15,6 +15,7 @@ usage: kvcensus COMMAND ...
 
 commands:
   characterize   from a call log to a report on its KV cache
+  replay         what residency policies miss under memory budgets, over calls or a stream that was kept
   generate       a synthetic call log with the statistics of a published one
 
 `kvcensus COMMAND --help` tells more; `kvcensus --version` tells the version.
@@ -28,6 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from pipelines.characterize import main as characterize
 
         return characterize(words[1:], prog="kvcensus characterize", process=argv is None)
+    if words and words[0] == "replay":
+        from pipelines.replaying import main as replay
+
+        return replay(words[1:], prog="kvcensus replay", process=argv is None)
     if words and words[0] == "generate":
         from pipelines.generate import main as generate
 
@@ -52,7 +57,7 @@ def _about(words: Sequence[str]) -> int:
 
         say(f"kvcensus {metadata.version('kvcensus')}")
         return EXIT_OK
-    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, generate.")
+    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, generate, replay.")
     return EXIT_USAGE
 
 

@@ -1,14 +1,16 @@
 """The replay stream as a file: an Arrow file in the work folder, so that later replays need no ingest.
 
 One row a sessioned call in order of time: `t_us`, `tokens`, `cached` (null = not reported), `model`,
-`deployment` (numbers, null = unknown), and for each object key the number of its object and the position
-of its next use. Where a sample of the sessions was drawn it has their calls only, and `sample_group`. It
-holds no identifier, but the order and size of every call, and so it stays in the work folder.
+`deployment` (numbers, null = unknown), `move` and `gap` (how it follows the session's preceding call, codes of
+`replay.residency.comparison`), and for each object key the number of its object and the position of its next use.
+Where a sample of the sessions was drawn it has their calls only, and `sample_group`. It holds no identifier, but the
+order and size of every call, and so it stays in the work folder.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,17 +18,28 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from metrics.core.bands import gap_band
 from metrics.core.clock import HOUR_US, iso
 from metrics.core.steps import PLACE
 from metrics.core.trace import Trace
+from replay.residency.comparison import BANDS, BEFORE_STREAM, Logged, ways
 from replay.residency.factorize import factorize
-from replay.residency.sampling import SAMPLED, Drawn, EmptySampleError, Sample
+from replay.residency.hours import HOUR, hour_start
+from replay.residency.sampling import SAMPLED, Drawn, EmptySampleError, Sample, parse_sample
 from replay.residency.stream import Stream, build_stream
 from telemetry.errors import InputError, UsageError, shorten
 
-__all__ = ["OBJECT_KEYS", "STREAMS", "StreamFile", "check_keys", "extract_stream"]
+__all__ = ["OBJECT_KEYS", "STREAMS", "STREAM_DOC", "StreamFile", "check_keys", "extract_stream"]
 
 STREAMS = ("busiest-hour", "window")
+#: What a column with the name of a stream says.
+STREAM_DOC = ("busiest-hour: the clock hour with most sessioned calls; window: all of them; hour:2026-01-31T13: those "
+              "of that clock hour")
+
+#: Grows when a file of before can no longer be read.
+_VERSION = b"2"
+#: Stream, window, zone and hour: they become keys and names of folders, and a file may come from anywhere.
+_WRITTEN = (r"[0-9A-Za-z:-]{1,40}", r"[0-9A-Za-z+-]{1,40}", r"[0-9A-Za-z_+/-]{1,64}", r"[0-9TZ:+-]{0,40}")
 
 #: Object key -> the column that tells its objects apart within a session.
 OBJECT_KEYS: dict[str, str | None] = {
@@ -38,12 +51,17 @@ OBJECT_KEYS: dict[str, str | None] = {
 _BUSIEST = """
     select {hour} as hour, count(*) as calls from steps group by 1 order by calls desc, hour limit 1"""
 _CALLS = """
-    select session, t_us, x as tokens, c as cached, model_no as model, {place} as deployment
+    select session, t_us, x as tokens, c as cached, model_no as model, {place} as deployment, {follows}
     from steps where {inside} order by t_us, pos"""
 _SAMPLED_CALLS = f"""
-    select session, t_us, x as tokens, c as cached, model_no as model, {{place}} as deployment, sample_group
+    select session, t_us, x as tokens, c as cached, model_no as model, {{place}} as deployment, {{follows}},
+           sample_group
     from (select steps.*, {SAMPLED}.sample_group from steps join {SAMPLED} on steps.session = {SAMPLED}.session)
         as sampled where {{inside}} order by t_us, pos"""
+# A call whose preceding one lies before the stream follows a call that the replay does not see.
+_FOLLOWS = f"""cast(case when transition > 0 and t_us - gap_us < {{start}} then {BEFORE_STREAM} else transition end
+        as smallint) as move, cast(case when gap_us is null then {len(BANDS) - 1} else {gap_band("gap_us")} end
+        as smallint) as gap"""
 _WHOLE = "select count(*) as calls, count(distinct session) as sessions from steps where {inside}"
 
 
@@ -56,24 +74,59 @@ class StreamFile:
     table : Table
         Memory-mapped.
     hour : str or None
-        Start of the busiest hour, ISO-8601; None when the stream is the window.
+        Start of the clock hour, ISO-8601; None when the stream is the window.
     drawn : Drawn or None
         The sample that the calls are of; None when they are all.
+    which : str
+        Which stream it is, as in `Plan`.
+    window : str
+        Name of the window.
+    tz : str
+        The zone of its hours.
     """
 
     table: pa.Table
     hour: str | None
     drawn: Drawn | None = None
+    which: str = "window"
+    window: str = "all"
+    tz: str = "UTC"
 
     @classmethod
     def open(cls, path: Path) -> StreamFile:
-        """Open a stream file without reading it into memory."""
+        """Open a stream file without reading it into memory.
+
+        Raises
+        ------
+        InputError
+            For a file that is none, that is damaged, or that another version wrote.
+        """
+        again = "Run characterize with --work again, or name the calls."
         try:
             table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         except (OSError, pa.ArrowInvalid) as error:
-            raise InputError(f"{path} is no replay stream: {error}. Run characterize with --work again.") from error
-        metadata = table.schema.metadata or {}
-        return cls(table, metadata[b"hour"].decode() or None, _drawn(metadata[b"sample"]))
+            raise InputError(f"{path} is no replay stream: {error}. {again}") from error
+        about = table.schema.metadata or {}
+        if about.get(b"kvcensus_stream") != _VERSION:
+            raise InputError(f"{path} is no replay stream of this version of kvcensus. {again}")
+        try:
+            which, window, tz, hour = (about[name].decode() for name in (b"stream", b"window", b"tz", b"hour"))
+            if not all(map(re.fullmatch, _WRITTEN, (which, window, tz, hour))):
+                raise ValueError("odd names")
+            return cls(table, hour or None, _drawn(about[b"sample"]), which, window, tz)
+        except (KeyError, ValueError, TypeError, UsageError) as error:
+            raise InputError(f"{path} is a damaged replay stream: what it says on itself cannot be read. "
+                             f"{again}") from error
+
+    def write(self, path: Path) -> None:
+        """Write it where `open` finds it, by rename."""
+        table = self.table.replace_schema_metadata({
+            "kvcensus_stream": _VERSION, "stream": self.which, "window": self.window, "tz": self.tz,
+            "hour": self.hour or "", "sample": _text(self.drawn)})
+        partial = path.with_suffix(".partial")
+        with pa.OSFile(str(partial), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        partial.replace(path)
 
     @property
     def calls(self) -> int:
@@ -99,6 +152,17 @@ class StreamFile:
         return Stream(objects, self._array("tokens"), next_use, count, self._array("t_us"))
 
     @property
+    def reports_cached(self) -> bool:
+        """Whether any call reports cached tokens."""
+        return int(self.table["cached"].null_count) < self.calls
+
+    def logged(self) -> Logged:
+        """What the log says of each call."""
+        cached = np.ascontiguousarray(self.table["cached"].fill_null(-1).to_numpy(), np.int64)
+        move, gap = (np.ascontiguousarray(self._array(name), np.int64) for name in ("move", "gap"))
+        return Logged(cached, ways(move, gap))
+
+    @property
     def sessions(self) -> int:
         """Sessions in the stream."""
         return self.stream("session").object_count
@@ -122,32 +186,44 @@ def check_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def extract_stream(trace: Trace, which: str, path: Path, sample: Sample | None = None) -> StreamFile:
-    """Write the stream of a window, whole or its busiest clock hour, and open it.
+    """Write the stream of a window, whole or one clock hour of it, and open it.
 
     The busiest hour is that of all sessions; a sample is drawn from its calls. `draw_sample` comes before.
 
     Raises
     ------
+    InputError
+        When no call lies in an hour that was named.
     EmptySampleError
         When no session of the stream is in the sample.
     """
+    start, clock = _start(trace, which), trace.settings.clock
     inside, hour = "true", None
-    if which == "busiest-hour":
-        offset = trace.settings.clock.shift_us(trace.profile.first_us)
-        busiest = trace.row(_BUSIEST.format(hour=trace.engine.dialect.div(f"t_us + {offset}", HOUR_US)))
-        start = busiest["hour"] * HOUR_US - offset
-        inside, hour = f"t_us >= {start} and t_us < {start + HOUR_US}", iso(start, trace.settings.clock.zone)
+    if start is not None:
+        inside, hour = f"t_us >= {start} and t_us < {start + HOUR_US}", iso(start, clock.zone)
     query = _CALLS if sample is None else _SAMPLED_CALLS
-    calls = trace.fetch(query.format(inside=inside, place=PLACE)).combine_chunks()
+    follows = _FOLLOWS.format(start=trace.profile.first_us if start is None else start)
+    calls = trace.fetch(query.format(inside=inside, place=PLACE, follows=follows)).combine_chunks()
     drawn = None if sample is None else Drawn(sample, **trace.row(_WHOLE.format(inside=inside)))
+    if which.startswith(HOUR) and not (len(calls) if drawn is None else drawn.calls):
+        raise InputError(f"no call with a session id lies in the hour {hour}. The calls of the window start from "
+                         f"{iso(trace.profile.first_us, clock.zone)} to {iso(trace.profile.last_us, clock.zone)}.")
     if drawn is not None and not len(calls):
         raise EmptySampleError(drawn.sample, drawn.sessions, f"the stream {which}")
-    table = _with_objects(calls).replace_schema_metadata({"hour": hour or "", "sample": _text(drawn)})
-    partial = path.with_suffix(".partial")
-    with pa.OSFile(str(partial), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    partial.replace(path)
+    StreamFile(_with_objects(calls), hour, drawn, which, trace.window.name, clock.zone.key).write(path)
     return StreamFile.open(path)
+
+
+def _start(trace: Trace, which: str) -> int | None:
+    """When the stream starts; None for the whole window."""
+    if which == "window":
+        return None
+    clock = trace.settings.clock
+    if which.startswith(HOUR):
+        return hour_start(which, clock)
+    offset = clock.shift_us(trace.profile.first_us)
+    busiest = trace.row(_BUSIEST.format(hour=trace.engine.dialect.div(f"t_us + {offset}", HOUR_US)))
+    return int(busiest["hour"]) * HOUR_US - offset
 
 
 def _text(drawn: Drawn | None) -> str:
@@ -157,7 +233,12 @@ def _text(drawn: Drawn | None) -> str:
 
 def _drawn(text: bytes) -> Drawn | None:
     found = json.loads(text)
-    return found and Drawn(Sample(found["fraction"], found["seed"]), found["sessions"], found["calls"])
+    if found is None:
+        return None
+    sample = parse_sample(found["fraction"], str(found["seed"]))
+    if sample is None:
+        raise ValueError("a sample of everything")
+    return Drawn(sample, int(found["sessions"]), int(found["calls"]))
 
 
 def _with_objects(calls: pa.Table) -> pa.Table:
