@@ -44,7 +44,12 @@ class Progress:
         title = f"{name} {detail}".rstrip()
         self._show(title, "...", final=not self._moves)
         began = time.perf_counter()
-        yield
+        try:
+            yield
+        except BaseException:
+            if self._moves:  # the message that follows has a line of its own
+                tell("", stream=self._stream)
+            raise
         took = time.perf_counter() - began
         self._done += 1
         self.seconds[name] = self.seconds.get(name, 0.0) + took

@@ -82,12 +82,12 @@ class Logged:
     way: NDArray[np.int8]
 
 
-def ways(moves: NDArray[np.int64], bands: NDArray[np.int64]) -> NDArray[np.int8]:
+def ways(moves: NDArray[np.int16], bands: NDArray[np.int16]) -> NDArray[np.int8]:
     """Move and band of each call in one number.
 
     Parameters
     ----------
-    moves, bands : int64[n]
+    moves, bands : int16[n]
         Codes of `MOVES` and `BANDS`.
 
     Raises

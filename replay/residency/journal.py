@@ -19,18 +19,21 @@ from typing import Any
 
 import metrics.idle_cap
 import replay.residency.comparison
+import replay.residency.keeping
 import replay.residency.policies
+import replay.residency.policy
 import replay.residency.stream
 from replay.residency.comparison import Agreement, Logged
 from replay.residency.policy import Outcome, policies
 from replay.residency.replay import Run
 from replay.residency.stream import Release, Stream
 
-__all__ = ["FileJournal", "code_hash", "open_journal", "stream_hash"]
+__all__ = ["CODE", "FileJournal", "code_hash", "open_journal", "stream_hash"]
 
 _SIZE = 16  # bytes of a hash
 #: What decides what a policy finds, beside the policies' own files.
-_CODE = (replay.residency.stream, replay.residency.comparison, metrics.idle_cap)
+CODE = (replay.residency.stream, replay.residency.policy, replay.residency.keeping, replay.residency.comparison,
+        metrics.idle_cap)
 
 #: (code, stream, release, policy, units)
 _Name = tuple[str, str, str, str, int]
@@ -140,7 +143,7 @@ def code_hash() -> str:
     """A hash of the sources of every policy and of what they count with."""
     digest = hashlib.blake2b(digest_size=_SIZE)
     folder = Path(next(iter(replay.residency.policies.__path__)))
-    for path in (*sorted(folder.glob("*.py")), *(Path(str(module.__file__)) for module in _CODE)):
+    for path in (*sorted(folder.glob("*.py")), *(Path(str(module.__file__)) for module in CODE)):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 

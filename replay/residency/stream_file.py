@@ -64,6 +64,8 @@ _FOLLOWS = f"""cast(case when transition > 0 and t_us - gap_us < {{start}} then 
         as smallint) as gap"""
 _WHOLE = "select count(*) as calls, count(distinct session) as sessions from steps where {inside}"
 
+_AGAIN = "Run characterize with --work again, or name the calls."
+
 
 @dataclass(frozen=True)
 class StreamFile:
@@ -101,14 +103,13 @@ class StreamFile:
         InputError
             For a file that is none, that is damaged, or that another version wrote.
         """
-        again = "Run characterize with --work again, or name the calls."
         try:
             table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         except (OSError, pa.ArrowInvalid) as error:
-            raise InputError(f"{path} is no replay stream: {error}. {again}") from error
+            raise InputError(f"{path} is no replay stream: {error}. {_AGAIN}") from error
         about = table.schema.metadata or {}
         if about.get(b"kvcensus_stream") != _VERSION:
-            raise InputError(f"{path} is no replay stream of this version of kvcensus. {again}")
+            raise InputError(f"{path} is no replay stream of this version of kvcensus. {_AGAIN}")
         try:
             which, window, tz, hour = (about[name].decode() for name in (b"stream", b"window", b"tz", b"hour"))
             if not all(map(re.fullmatch, _WRITTEN, (which, window, tz, hour))):
@@ -116,7 +117,7 @@ class StreamFile:
             return cls(table, hour or None, _drawn(about[b"sample"]), which, window, tz)
         except (KeyError, ValueError, TypeError, UsageError) as error:
             raise InputError(f"{path} is a damaged replay stream: what it says on itself cannot be read. "
-                             f"{again}") from error
+                             f"{_AGAIN}") from error
 
     def write(self, path: Path) -> None:
         """Write it where `open` finds it, by rename."""
@@ -154,13 +155,12 @@ class StreamFile:
     @property
     def reports_cached(self) -> bool:
         """Whether any call reports cached tokens."""
-        return int(self.table["cached"].null_count) < self.calls
+        return int(self._column("cached").null_count) < self.calls
 
     def logged(self) -> Logged:
         """What the log says of each call."""
-        cached = np.ascontiguousarray(self.table["cached"].fill_null(-1).to_numpy(), np.int64)
-        move, gap = (np.ascontiguousarray(self._array(name), np.int64) for name in ("move", "gap"))
-        return Logged(cached, ways(move, gap))
+        cached, move, gap = (self._column(name).fill_null(-1).to_numpy() for name in ("cached", "move", "gap"))
+        return Logged(np.ascontiguousarray(cached, np.int64), ways(move, gap))
 
     @property
     def sessions(self) -> int:
@@ -174,7 +174,12 @@ class StreamFile:
         return build_stream(objects, self._array("tokens")[inside], count, self._array("t_us")[inside])
 
     def _array(self, column: str) -> Any:
-        return self.table[column].combine_chunks().to_numpy()
+        return self._column(column).combine_chunks().to_numpy()
+
+    def _column(self, column: str) -> pa.ChunkedArray:
+        if column not in self.table.column_names or not pa.types.is_integer(self.table.schema.field(column).type):
+            raise InputError(f"a replay stream has no whole numbers in a column {column}: it is damaged. {_AGAIN}")
+        return self.table[column]
 
 
 def check_keys(keys: tuple[str, ...]) -> tuple[str, ...]:

@@ -144,8 +144,8 @@ def test_a_run_that_is_stopped_goes_on(made: Path, cells: Path, tmp_path: Path, 
     assert ran.rc == 130
     assert ran.stdout == ""
     assert ran.stderr.splitlines()[-1] == (
-        f"replay: stopped; 4 finished cells of this run and those of earlier ones are kept in {out}, and the same command "
-        "goes on from there.")
+        f"replay: stopped; 4 finished cells of this run and those of earlier ones are kept in {out}, and the same "
+        "command goes on from there.")
     assert sorted(path.name for path in out.iterdir()) == [".cells", ".kvcensus"]
     assert done(made / "work", "--out", out, *PLAN) == told(CELLS - 4, 4)
     assert tables(out) == tables(cells)

@@ -92,7 +92,8 @@ def test_a_trace_without_cached_tokens():
 @settings(max_examples=100, deadline=None)
 def test_the_comparison_is_its_reference(calls: list[tuple[int, int, int, int, int]]):
     found = np.array([call[0] for call in calls], np.int8)
-    tokens, cached, moves, gaps = (np.array([call[i] for call in calls], np.int64) for i in (1, 2, 3, 4))
+    tokens, cached = (np.array([call[i] for call in calls], np.int64) for i in (1, 2))
+    moves, gaps = (np.array([call[i] for call in calls], np.int16) for i in (3, 4))
     logged = Logged(cached, ways(moves, gaps))
     assert compare(found, tokens, logged) == compare_reference(found.tolist(), tokens.tolist(), logged)
 
@@ -100,4 +101,4 @@ def test_the_comparison_is_its_reference(calls: list[tuple[int, int, int, int, i
 @pytest.mark.parametrize(("move", "gap"), [(8, 0), (-1, 0), (0, 6), (0, -1)])
 def test_codes_that_are_none_are_refused(move: int, gap: int):
     with pytest.raises(InputError, match="access 1: "):
-        ways(np.array([0, move]), np.array([0, gap]))
+        ways(np.array([0, move], np.int16), np.array([0, gap], np.int16))

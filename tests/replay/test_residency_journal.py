@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,13 @@ from replay.residency import journal as journals
 from replay.residency import policies
 from replay.residency.budgets import parse_budgets
 from replay.residency.comparison import Logged
-from replay.residency.journal import code_hash, open_journal, stream_hash
+from replay.residency.journal import CODE, code_hash, open_journal, stream_hash
 from replay.residency.policy import Outcome
 from replay.residency.replay import Run, replay
 from replay.residency.stream import Stream, build_stream
 
 STREAM = written("A5 B3 A4 C9 B3 A1")
+OURS = {"replay", "metrics", "telemetry", "pipelines"}
 LOGGED = Logged(np.array([0, 3, -1, 0, 2, 1], np.int64), np.array([0, 5, 12, 19, 20, 20], np.int8))
 BUDGETS = parse_budgets(["50%", "1000B"])
 
@@ -86,6 +88,18 @@ def test_the_hash_of_the_code_reads_every_policy(tmp_path: Path, monkeypatch: py
     with (tmp_path / "mrr.py").open("a") as file:
         file.write("\n")
     assert code_hash.__wrapped__() != code_hash()
+
+
+def test_the_hash_of_the_code_reads_all_that_policies_use() -> None:
+    imported = set()
+    for path in Path(next(iter(policies.__path__))).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS:
+                imported.add(node.module)
+    read = {module.__name__ for module in CODE}
+    # The first compiles, the second words errors.
+    odd = {"replay.residency.compiled", "telemetry.errors"}
+    assert {name for name in imported if not name.startswith("replay.residency.policies")} <= read | odd
 
 
 def test_a_line_that_was_cut_is_counted_and_its_cell_replayed(path: Path) -> None:
