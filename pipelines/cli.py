@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pipelines.streams import say, tell
+from pipelines.version import VERSION
 from telemetry.errors import EXIT_OK, EXIT_USAGE, KvcensusError, quoted
 
 __all__ = ["main"]
@@ -15,8 +16,9 @@ usage: kvcensus COMMAND ...
 
 commands:
   characterize   from a call log to a report on its KV cache
-  replay         what residency policies miss under memory budgets, over calls or a stream that was kept
+  compare        several results side by side in one page
   generate       a synthetic call log with the statistics of a published one
+  replay         what residency policies miss under memory budgets, over calls or a stream that was kept
 
 `kvcensus COMMAND --help` tells more; `kvcensus --version` tells the version.
 """
@@ -29,6 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from pipelines.characterize import main as characterize
 
         return characterize(words[1:], prog="kvcensus characterize", process=argv is None)
+    if words and words[0] == "compare":
+        from pipelines.compare import main as compare
+
+        return compare(words[1:], prog="kvcensus compare", process=argv is None)
     if words and words[0] == "replay":
         from pipelines.replaying import main as replay
 
@@ -53,11 +59,9 @@ def _about(words: Sequence[str]) -> int:
         say(_HELP, end="")
         return EXIT_OK
     if words[0] == "--version":
-        from importlib import metadata
-
-        say(f"kvcensus {metadata.version('kvcensus')}")
+        say(f"kvcensus {VERSION}")
         return EXIT_OK
-    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, generate, replay.")
+    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, compare, generate, replay.")
     return EXIT_USAGE
 
 

@@ -14,7 +14,7 @@ from metrics.core.geometry import Geometry, find_geometry
 from pipelines.arguments import Parser, threads
 from pipelines.options import BOUNDS, Options, add_plan, add_reading, format_help, parsed, plan_of, shared_words
 from replay.residency.cells import Plan
-from replay.residency.hours import HOUR, check_hour
+from replay.residency.clock_hour import HOUR, check_hour
 from replay.residency.routing.options import DEFAULT_ROUTING
 from replay.residency.stream_file import STREAMS
 from telemetry.errors import InputError, UsageError, quoted

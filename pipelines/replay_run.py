@@ -16,6 +16,7 @@ from pipelines.outdir import OutputFolder, ResultSet
 from pipelines.progress import Progress
 from pipelines.replay_options import ReplayOptions
 from pipelines.replay_streams import Given, streams
+from pipelines.version import VERSION
 from replay.residency.agreement import NOTHING, agreement_study, declared_agreements, no_agreement
 from replay.residency.cells import Plan, cells_here
 from replay.residency.journal import FileJournal, open_journal
@@ -124,7 +125,7 @@ def _manifest(options: ReplayOptions, given: Given, plan: Plan, started: float) 
     file = given.file
     return {
         "format_version": FORMAT_VERSION,
-        "kvcensus_version": metadata.version("kvcensus"),
+        "kvcensus_version": VERSION,
         "window": {"name": file.window, "tz": file.tz},
         "input": {**given.about, "stream": {"name": file.which, "hour": file.hour, "calls": file.calls}},
         "configuration": {

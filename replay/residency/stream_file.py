@@ -22,9 +22,9 @@ from metrics.core.bands import gap_band
 from metrics.core.clock import HOUR_US, iso
 from metrics.core.steps import PLACE
 from metrics.core.trace import Trace
+from replay.residency.clock_hour import HOUR, hour_start
 from replay.residency.comparison import BANDS, BEFORE_STREAM, Logged, ways
 from replay.residency.factorize import factorize
-from replay.residency.hours import HOUR, hour_start
 from replay.residency.sampling import SAMPLED, Drawn, EmptySampleError, Sample, parse_sample
 from replay.residency.stream import Stream, build_stream
 from telemetry.errors import InputError, UsageError, shorten
@@ -202,33 +202,36 @@ def extract_stream(trace: Trace, which: str, path: Path, sample: Sample | None =
     EmptySampleError
         When no session of the stream is in the sample.
     """
-    start, clock = _start(trace, which), trace.settings.clock
-    inside, hour = "true", None
-    if start is not None:
-        inside, hour = f"t_us >= {start} and t_us < {start + HOUR_US}", iso(start, clock.zone)
+    if which == "window":
+        return _extract(trace, which, None, None, path, sample)
+    clock = trace.settings.clock
+    start = hour_start(which, clock) if which.startswith(HOUR) else busiest_hour(trace)
+    return _extract(trace, which, (start, start + HOUR_US), iso(start, clock.zone), path, sample)
+
+
+def busiest_hour(trace: Trace) -> int:
+    """Start of the clock hour with most sessioned calls, the earliest on a tie, in microseconds UTC."""
+    offset = trace.settings.clock.shift_us(trace.profile.first_us)
+    busiest = trace.row(_BUSIEST.format(hour=trace.engine.dialect.div(f"t_us + {offset}", HOUR_US)))
+    return int(busiest["hour"]) * HOUR_US - offset
+
+
+def _extract(trace: Trace, which: str, span: tuple[int, int] | None, hour: str | None, path: Path,
+             sample: Sample | None) -> StreamFile:
+    """Of the calls that start in [start, end), in microseconds UTC; None: of all."""
+    zone, profile = trace.settings.clock.zone, trace.profile
+    start, inside = (profile.first_us, "true") if span is None else (
+        span[0], f"t_us >= {span[0]} and t_us < {span[1]}")
     query = _CALLS if sample is None else _SAMPLED_CALLS
-    follows = _FOLLOWS.format(start=trace.profile.first_us if start is None else start)
-    calls = trace.fetch(query.format(inside=inside, place=PLACE, follows=follows)).combine_chunks()
+    calls = trace.fetch(query.format(inside=inside, place=PLACE, follows=_FOLLOWS.format(start=start))).combine_chunks()
     drawn = None if sample is None else Drawn(sample, **trace.row(_WHOLE.format(inside=inside)))
     if which.startswith(HOUR) and not (len(calls) if drawn is None else drawn.calls):
         raise InputError(f"no call with a session id lies in the hour {hour}. The calls of the window start from "
-                         f"{iso(trace.profile.first_us, clock.zone)} to {iso(trace.profile.last_us, clock.zone)}.")
+                         f"{iso(profile.first_us, zone)} to {iso(profile.last_us, zone)}.")
     if drawn is not None and not len(calls):
         raise EmptySampleError(drawn.sample, drawn.sessions, f"the stream {which}")
-    StreamFile(_with_objects(calls), hour, drawn, which, trace.window.name, clock.zone.key).write(path)
+    StreamFile(_with_objects(calls), hour, drawn, which, trace.window.name, zone.key).write(path)
     return StreamFile.open(path)
-
-
-def _start(trace: Trace, which: str) -> int | None:
-    """When the stream starts; None for the whole window."""
-    if which == "window":
-        return None
-    clock = trace.settings.clock
-    if which.startswith(HOUR):
-        return hour_start(which, clock)
-    offset = clock.shift_us(trace.profile.first_us)
-    busiest = trace.row(_BUSIEST.format(hour=trace.engine.dialect.div(f"t_us + {offset}", HOUR_US)))
-    return int(busiest["hour"]) * HOUR_US - offset
 
 
 def _text(drawn: Drawn | None) -> str:

@@ -9,8 +9,8 @@ import pytest
 from metrics_rows import HOUR, MINUTE, Census, call
 
 from metrics.core.clock import Clock, find_zone
+from replay.residency.clock_hour import check_hour, hour_start
 from replay.residency.comparison import BANDS, BEFORE_STREAM
-from replay.residency.hours import check_hour, hour_start
 from replay.residency.stream_file import StreamFile, extract_stream
 from telemetry.errors import InputError, UsageError
 
