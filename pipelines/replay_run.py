@@ -40,11 +40,14 @@ class Window:
     ----------
     table : Table
         `residency_replay`.
+    audit : dict or None
+        What became of each row, where calls were read.
     """
 
     file: StreamFile
     plan: Plan
     table: pa.Table
+    audit: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def _one(options: ReplayOptions, given: Given, plan: Plan, journal: FileJournal,
     if given.audit is not None:
         store.write_audit(given.audit)
     store.write_manifest(_manifest(options, given, plan, started))
-    return Window(file, plan, found.tables["residency_replay"])
+    return Window(file, plan, found.tables["residency_replay"], given.audit)
 
 
 def _manifest(options: ReplayOptions, given: Given, plan: Plan, started: float) -> dict[str, Any]:

@@ -31,7 +31,12 @@ def as_json(options: ReplayOptions, outcome: ReplayOutcome) -> str:
 
 
 def notes(options: ReplayOptions, outcome: ReplayOutcome) -> Iterable[str]:
-    """What became of the cells."""
+    """What became of the rows that were read, and of the cells."""
+    for window in outcome.windows:
+        if window.audit is not None:
+            read, used = window.audit["rows_read"], window.audit["rows_used"]
+            reasons = (f"{count:,} {reason}" for reason, count in window.audit["rows_excluded"].items() if count)
+            yield f"rows: {read:,} read, {used:,} used, {', '.join(reasons) or 'none'} set aside."
     if outcome.damaged:
         yield (f"{_counted(outcome.damaged, 'line')} of {options.out / JOURNAL} could not be read and {_was(outcome)} "
                "taken out; what was kept there is replayed when it is asked for.")

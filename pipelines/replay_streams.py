@@ -13,7 +13,7 @@ from metrics.core.clock import iso
 from metrics.core.trace import Trace
 from pipelines.options import Options
 from pipelines.progress import Progress
-from pipelines.reading import read_calls, write_stream
+from pipelines.reading import Read, read_calls, write_stream
 from pipelines.replay_options import ReplayOptions
 from pipelines.windows import windows_of
 from pipelines.workdir import PRIVATE, work_folder
@@ -64,22 +64,29 @@ def _of_calls(options: Options, progress: Progress) -> Iterator[Given]:
     sources, log = expand(options.inputs, options.adapter.suffixes), DefectLog(strict=options.strict)
     place = options.work if isinstance(options.work, Path) else None
     progress.expect(3)
-    with (work_folder(place, options.out) as work, read_calls(options, sources, log, work, progress) as read,
-          read.engine.explaining("ordering calls")):
-        [window], _ = windows_of(options, read.engine, read.ingested)
-        with progress.stage("ordering calls"):
-            trace = Trace(read.engine, read.ingested, window, read.settings)
-            if trace.empty:
-                raise InputError("no call lies in the window; the input's calls start from "
-                                 f"{iso(read.ingested.first_us)} to {iso(read.ingested.last_us)}.")
-            why = trace.lacks("sessioned")
-            if why is not None:
-                raise InputError(f"there is nothing to replay: {why}.")
-            trace.derive()
+    with work_folder(place, options.out) as work:
+        with (read_calls(options, sources, log, work, progress) as read, progress.stage("ordering calls"),
+              read.engine.explaining("ordering calls")):
+            trace = _trace(options, read)
             audit = audits.audit(trace, read.ingested, log, len(sources)).as_json()
             _, file = write_stream(trace, options.plan, work)
-        yield Given(file, {"format": options.adapter.name, "files": len(sources), "sha256": read.digest.result(),
-                           "bytes": sum(source.size for source in sources)}, audit)
+            about = {"format": options.adapter.name, "files": len(sources), "sha256": read.digest.result(),
+                     "bytes": sum(source.size for source in sources)}
+        yield Given(file, about, audit)  # the engine is closed: its memory is for the replay
+
+
+def _trace(options: Options, read: Read) -> Trace:
+    """The calls of the window, in the order of their sessions."""
+    [window], _ = windows_of(options, read.engine, read.ingested)
+    trace = Trace(read.engine, read.ingested, window, read.settings)
+    if trace.empty:
+        raise InputError("no call lies in the window; the input's calls start from "
+                         f"{iso(read.ingested.first_us)} to {iso(read.ingested.last_us)}.")
+    why = trace.lacks("sessioned")
+    if why is not None:
+        raise InputError(f"there is nothing to replay: {why}.")
+    trace.derive()
+    return trace
 
 
 def _files(inputs: Sequence[str]) -> list[Path]:

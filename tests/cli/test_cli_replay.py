@@ -97,7 +97,9 @@ def test_the_tables_of_characterize(made: Path, cells: Path, tmp_path: Path) -> 
         found = {key: vars(number) | {"command": ""} for key, number in results.numbers.items()}
         assert found == {key: vars(number) | {"command": ""} for key, number in published.items()
                          if key.startswith("replay.")}
-    assert json.loads((tmp_path / "out/all/audit.json").read_text())["rows_used"] == 50
+    audit = (tmp_path / "out/all/audit.json").read_bytes()
+    assert json.loads(audit)["rows_used"] == 50
+    assert audit == (made / "report/all/audit.json").read_bytes()
     assert not (cells / "all" / "audit.json").exists()
     assert sorted(path.name for path in cells.iterdir()) == [".cells", ".kvcensus", "all"]
     shown = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
@@ -235,3 +237,13 @@ def test_what_is_refused(made: Path, tmp_path: Path, case: str) -> None:
     assert says in ran.stderr
     assert "Traceback" not in ran.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_rows_that_are_set_aside_are_told(made: Path, tmp_path: Path) -> None:
+    calls = (made / "calls.csv").read_text() + "zebra-1,never,5,,,\nzebra-1,2026-03-03T10:00:00Z,-1,,,\n"
+    (tmp_path / "calls.csv").write_text(calls)
+    words = (tmp_path / "calls.csv", "--format", "calls", "--out", tmp_path / "out", *PLAN)
+    ran = run(*words)
+    assert ran.rc == 0
+    assert "rows: 52 read, 50 used, 1 bad_timestamp, 1 bad_tokens set aside." in ran.stderr
+    assert run(*words, "--strict").rc == 3
