@@ -105,6 +105,7 @@ class StreamFile:
         """
         try:
             table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+            table.validate()
         except (OSError, pa.ArrowInvalid) as error:
             raise InputError(f"{path} is no replay stream: {error}. {_AGAIN}") from error
         about = table.schema.metadata or {}
@@ -174,7 +175,10 @@ class StreamFile:
         return build_stream(objects, self._array("tokens")[inside], count, self._array("t_us")[inside])
 
     def _array(self, column: str) -> Any:
-        return self._column(column).combine_chunks().to_numpy()
+        values = self._column(column)
+        if values.null_count:
+            raise InputError(f"a replay stream lacks values in its column {column}: it is damaged. {_AGAIN}")
+        return values.combine_chunks().to_numpy()
 
     def _column(self, column: str) -> pa.ChunkedArray:
         if column not in self.table.column_names or not pa.types.is_integer(self.table.schema.field(column).type):

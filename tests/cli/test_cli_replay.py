@@ -9,9 +9,11 @@ import shutil
 import signal
 import time
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -247,3 +249,29 @@ def test_rows_that_are_set_aside_are_told(made: Path, tmp_path: Path) -> None:
     assert ran.rc == 0
     assert "rows: 52 read, 50 used, 1 bad_timestamp, 1 bad_tokens set aside." in ran.stderr
     assert run(*words, "--strict").rc == 3
+
+
+def test_a_log_without_cached_tokens_has_no_agreement(tmp_path: Path) -> None:
+    (tmp_path / "calls.csv").write_text("session_id,timestamp,context_tokens\na,2026-03-03T10:00:00Z,5\n")
+    done(tmp_path / "calls.csv", "--format", "calls", "--out", tmp_path / "out", "--policies", "lru,fnu", "--budgets",
+         "10%", "--key", "session")
+    results = Results.open(tmp_path / "out" / "all")
+    assert not results.has_table("replay_agreement")
+    number = results.numbers["replay.busiest-hour.session.agreement.lru.b10"]
+    assert (number.value, number.why) == (None, "no call of the stream reports cached tokens and has a context above 0")
+
+
+@pytest.mark.parametrize(("column", "value"), [
+    ("tokens", -1), ("tokens", None), ("tokens", "5"), ("next_use_session", 51), ("next_use_session", 0), ("move", 8),
+    ("gap", None), ("t_us", 2**62), ("object_session", -1)])
+def test_a_stream_with_a_wrong_value_is_an_error(made: Path, tmp_path: Path, column: str, value: Any) -> None:
+    [path] = (made / "work").glob("*.arrow")
+    file = StreamFile.open(path)
+    values, kind = file.table[column].to_pylist(), file.table.schema.field(column).type
+    changed = pa.array([value] * len(values)) if isinstance(value, str) else pa.array([value, *values[1:]], kind)
+    place = file.table.column_names.index(column)
+    replace(file, table=file.table.set_column(place, column, changed)).write(tmp_path / "s.arrow")
+    ran = run(tmp_path / "s.arrow", "--out", tmp_path / "out", "--policies", "lru", "--key", "session")
+    assert ran.rc == 3, ran.stderr
+    assert "replay stream" in ran.stderr
+    assert not (tmp_path / "out" / "all").exists()
