@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,8 @@ def repeated(path: Path, times: int) -> Path:
     longer = path.with_name(f"{path.stem}-x{times}.arrow")
     if times == 1 or longer.exists():
         return path if times == 1 else longer
-    table = StreamFile.open(path).table
+    file = StreamFile.open(path)
+    table = file.table
     calls, columns = len(table), {}
     for name in table.column_names:
         column = table[name].combine_chunks()
@@ -51,11 +53,7 @@ def repeated(path: Path, times: int) -> Path:
         if name.startswith("next_use_"):
             again[np.tile(values == calls, times)] = calls * times
         columns[name] = pa.array(again)
-    made = pa.table(columns).replace_schema_metadata(table.schema.metadata)
-    partial = longer.with_suffix(".partial")
-    with pa.OSFile(str(partial), "wb") as sink, pa.ipc.new_file(sink, made.schema) as writer:
-        writer.write_table(made)
-    partial.rename(longer)
+    replace(file, table=pa.table(columns)).write(longer)
     return longer
 
 

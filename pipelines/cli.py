@@ -12,16 +12,17 @@ from telemetry.errors import EXIT_OK, EXIT_USAGE, KvcensusError, quoted
 
 __all__ = ["main"]
 
-#: Command, which is also the module of `pipelines` that runs it, and what it does.
+#: Command, the module of `pipelines` that runs it, and what it does.
 _COMMANDS = {
-    "characterize": "from a call log to a report on its KV cache",
-    "compare": "several results side by side in one page",
-    "cost": "what misses cost in GPU-seconds and money, from results of characterize",
-    "size": "which memory budget a target needs, from results of characterize",
-    "generate": "a synthetic call log with the statistics of a published one",
+    "characterize": ("characterize", "from a call log to a report on its KV cache"),
+    "replay": ("replaying", "what residency policies miss under memory budgets, over calls or a stream that was kept"),
+    "cost": ("cost", "what misses cost in GPU-seconds and money, from results of characterize"),
+    "size": ("size", "which memory budget a target needs, from results of characterize"),
+    "compare": ("compare", "several results side by side in one page"),
+    "generate": ("generate", "a synthetic call log with the statistics of a published one"),
 }
 _HELP = "usage: kvcensus COMMAND ...\n\ncommands:\n" + "".join(
-    f"  {name:14} {about}\n" for name, about in _COMMANDS.items()
+    f"  {name:14} {about}\n" for name, (_, about) in _COMMANDS.items()
 ) + "\n`kvcensus COMMAND --help` tells more; `kvcensus --version` tells the version.\n"
 
 
@@ -29,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in _COMMANDS:
-        command = importlib.import_module(f"pipelines.{words[0]}")  # what takes long to load only where it is needed
+        module, _ = _COMMANDS[words[0]]
+        command = importlib.import_module(f"pipelines.{module}")  # what takes long to load only where it is needed
         return int(command.main(words[1:], prog=f"kvcensus {words[0]}", process=argv is None))
     try:
         return _about(words)

@@ -50,7 +50,7 @@ def _guarded(body: Body, argv: Sequence[str] | None, prog: str, stop: Stop) -> i
         return error.exit_code
     except KeyboardInterrupt:
         stop.over()
-        tell(f"{prog}: stopped; nothing half-written was left.")
+        tell(f"{prog}: stopped; {stop.leaves()}.")
         return _INTERRUPTED
     except Exception:
         tell(traceback.format_exc(), end="")

@@ -29,7 +29,8 @@ from telemetry.errors import InputError, UsageError, quoted
 from telemetry.places import StorePath, parse_place
 from telemetry.registry import adapters, find_adapter
 
-__all__ = ["Options", "parse"]
+__all__ = ["BOUNDS", "Options", "add_plan", "add_reading", "format_help", "parse", "parsed", "plan_of",
+           "shared_words"]
 
 _EPILOG = """\
 exit codes: 0 done, 2 usage, 3 input or data, 1 our fault
@@ -44,7 +45,8 @@ examples:
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SIZE = re.compile(r"([1-9][0-9]{0,8}(?:\.[0-9]{1,3})?) ?(MB|GB|TB|MiB|GiB|TiB)")
 _MOST_MEMORY = 10**15
-_BOUNDS = {"all": tuple(KINDS), "lower": ("pfoo_l",), "none": ()}
+#: What --bounds asks for.
+BOUNDS = {"all": tuple(KINDS), "lower": ("pfoo_l",), "none": ()}
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,18 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
         An unknown option or name, a value that does not parse, options that exclude each other.
     """
     given = _parser(prog).parse_args(argv)
+    plan = plan_of(given)
+    return parsed(given, plan, _command(given, plan))
+
+
+def parsed(given: argparse.Namespace, plan: Plan, command: str) -> Options:
+    """What was parsed, checked.
+
+    Raises
+    ------
+    UsageError
+        As `parse`.
+    """
     adapter = find_adapter(given.format)
     config = load_config(given.config)
     clock = Clock(find_zone(given.tz))
@@ -104,7 +118,7 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
                          "--arrivals poisson:RATE[:SEED], RATE in sessions a second.")
     if arrivals is not None and not adapter.needs_arrivals:
         raise UsageError(f"--arrivals: the format {adapter.name} has arrivals of its own.")
-    plan, out, engine = _plan(given), _place("--out", given.out), given.engine or default_engine()
+    out, engine = _place("--out", given.out), given.engine or default_engine()
     return Options(
         inputs=tuple(given.inputs), adapter=adapter, out=out,
         name=_whole(given.name) or f"{adapter.name} trace",
@@ -115,7 +129,7 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
         plan=plan, routing=_routing(given), geometry=find_geometry(given.geometry), work=_work(given.work, out, engine),
         engine=engine,
         threads=given.threads, memory_limit=_memory(given.memory_limit), names=given.names, strict=given.strict,
-        command=_command(given, plan),
+        command=command,
     )
 
 
@@ -124,17 +138,51 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("inputs", nargs="+", metavar="INPUT",
                         help="files, folders or globs of one format, here or as URIs of a store")
-    formats = ", ".join(f"{a.name} ({a.description})" for a in adapters().values())
-    parser.add_argument("--format", required=True, help=f"source format: {formats}")
+    parser.add_argument("--format", required=True, help=format_help())
     parser.add_argument("--out", required=True, metavar="DIR", help="where results and report go; or a URI of a store")
     parser.add_argument("--name", help="title of the report")
-    parser.add_argument("--window", metavar="START/END", help="only calls in this range, ISO-8601, END not included")
+    add_reading(parser)
     parser.add_argument("--split", metavar="1d", help="one report a window of this length, and an index")
+    parser.add_argument("--stream", choices=STREAMS, default="busiest-hour", help="what is replayed")
+    add_plan(parser)
+    parser.add_argument("--bounds", choices=BOUNDS, help="bounds on what any policy misses: lower, feasible schedules "
+                        "as well (all), or none (default: all; lower with --stream window, where schedules take longer "
+                        "than replays)")
+    parser.add_argument("--routing", metavar="R,...",
+                        help=f"routes to replay, or none: {', '.join(ROUTES)} (default: all; none with --stream "
+                        "window, where routes take longer than replays)")
+    parser.add_argument("--load-limit", metavar="F", help="under sticky_limit a deployment takes at most F times its "
+                        f"fair share of calls in any minute (default: {float(DEFAULT_ROUTING.load_limit):g})")
+    parser.add_argument("--replica-memory", choices=tuple(DIVISIONS), default=DEFAULT_ROUTING.division,
+                        help="what a replica's part of a budget is in proportion to: its own K* (peak), its calls, or "
+                        f"nothing (default: {DEFAULT_ROUTING.division})")
+    parser.add_argument("--work", metavar="DIR", help="private folder for scratch and replay streams (default: a "
+                        "temporary one); with --engine spark also a URI of a store, for Spark's tables")
+    parser.add_argument("--engine", choices=ENGINES, help=f"what computes (default: {default_engine()} here)")
+    parser.add_argument("--threads", type=threads, metavar="N", help="cores to use (default: all)")
+    parser.add_argument("--memory-limit", metavar="8GB", help="memory of the engine; the rest is spilled to disk")
+    parser.add_argument("--names", action="store_true", help="publish model and deployment names instead of labels")
+    parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
+    return parser
+
+
+def format_help() -> str:
+    """What --format says."""
+    return f"source format: {', '.join(f'{a.name} ({a.description})' for a in adapters().values())}"
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Options on how calls are read."""
+    parser.add_argument("--window", metavar="START/END", help="only calls in this range, ISO-8601, END not included")
     parser.add_argument("--tz", default="UTC", help="time zone of days and hours (default UTC)")
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML: column names, timestamps, model classes")
     parser.add_argument("--arrivals", metavar="poisson:RATE[:SEED]",
                         help="synthetic arrivals for formats without: RATE sessions a second")
-    parser.add_argument("--stream", choices=STREAMS, default="busiest-hour", help="what is replayed")
+    parser.add_argument("--strict", action="store_true", help="make any bad row an error, and any repeated call")
+
+
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    """Options on what is replayed."""
     parser.add_argument("--sample-sessions", metavar="0.05",
                         help="replay the calls of this share of the sessions only; budgets are shares of their K*")
     parser.add_argument("--sample-seed", metavar="N", help="which sessions are sampled (default: 0)")
@@ -149,40 +197,27 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     chosen = ",".join(default_policies())
     parser.add_argument("--policies", default=chosen, metavar="P,...",
                         help=f"residency policies: {', '.join(policies())} (default: {chosen})")
-    parser.add_argument("--bounds", choices=_BOUNDS, help="bounds on what any policy misses: lower, feasible schedules "
-                        "as well (all), or none (default: all; lower with --stream window, where schedules take longer "
-                        "than replays)")
     parser.add_argument("--release", choices=("last", "never"), default="last",
                         help="whether an object leaves after its last access (default: last)")
-    parser.add_argument("--routing", metavar="R,...",
-                        help=f"routes to replay, or none: {', '.join(ROUTES)} (default: all; none with --stream "
-                        "window, where routes take longer than replays)")
-    parser.add_argument("--load-limit", metavar="F", help="under sticky_limit a deployment takes at most F times its "
-                        f"fair share of calls in any minute (default: {float(DEFAULT_ROUTING.load_limit):g})")
-    parser.add_argument("--replica-memory", choices=tuple(DIVISIONS), default=DEFAULT_ROUTING.division,
-                        help="what a replica's part of a budget is in proportion to: its own K* (peak), its calls, or "
-                        f"nothing (default: {DEFAULT_ROUTING.division})")
     parser.add_argument("--geometry", default="llama-2-70b", metavar="G",
                         help=f"KV geometry: {', '.join(GEOMETRIES)}, or bytes a token")
-    parser.add_argument("--work", metavar="DIR", help="private folder for scratch and replay streams (default: a "
-                        "temporary one); with --engine spark also a URI of a store, for Spark's tables")
-    parser.add_argument("--engine", choices=ENGINES, help=f"what computes (default: {default_engine()} here)")
-    parser.add_argument("--threads", type=threads, metavar="N", help="cores to use (default: all)")
-    parser.add_argument("--memory-limit", metavar="8GB", help="memory of the engine; the rest is spilled to disk")
-    parser.add_argument("--names", action="store_true", help="publish model and deployment names instead of labels")
-    parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
-    parser.add_argument("--strict", action="store_true", help="make any bad row an error, and any repeated call")
-    return parser
 
 
-def _plan(given: argparse.Namespace) -> Plan:
+def plan_of(given: argparse.Namespace) -> Plan:
+    """The plan that options name.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, and a value that does not parse.
+    """
     release: Release = given.release
     names = _list("--policies", given.policies)
     for name in names:
         find_policy(name)
     return Plan(given.stream, check_keys(_list("--key", given.key)), names,
                 parse_budgets(_list("--budgets", given.budgets)), release, _sample(given),
-                _BOUNDS[given.bounds or ("lower" if given.stream == "window" else "all")],
+                BOUNDS[given.bounds or ("lower" if given.stream == "window" else "all")],
                 parse_bootstrap(given.bootstrap), given.hours)
 
 
@@ -249,18 +284,22 @@ def _work(text: str | None, out: Path | StorePath, engine: str) -> Path | StoreP
 def _command(given: argparse.Namespace, plan: Plan) -> str:
     """The options that decide the numbers; paths are left out, as they can hold identifiers."""
     words = ["kvcensus", "characterize", "INPUT", "--format", given.format, "--out", "OUT"]
-    for option, default in (("window", None), ("split", None), ("tz", "UTC"), ("arrivals", None),
-                            ("stream", None), ("key", None), ("budgets", None), ("policies", None),
-                            ("bounds", None), ("release", None), ("routing", None), ("load-limit", None),
-                            ("replica-memory", None), ("geometry", None)):
-        value = getattr(given, option.replace("-", "_"))
-        if value != default:
-            words += [f"--{option}", value]
-    if plan.sample is not None:
-        words += ["--sample-sessions", plan.sample.label, "--sample-seed", str(plan.sample.seed)]
+    words += shared_words(given, plan, ("window", "split", "tz", "arrivals", "stream", "key", "budgets", "policies",
+                                        "bounds", "release", "routing", "load-limit", "replica-memory", "geometry"))
     if plan.bootstrap is not None:
         words += ["--bootstrap", f"{plan.bootstrap.replicates}:{plan.bootstrap.seed}"]
     words += ["--hours"] if plan.hours else []
-    words += ["--config", "CONFIG"] if given.config is not None else []
     words += ["--names"] if given.names else []
     return shlex.join(words)
+
+
+def shared_words(given: argparse.Namespace, plan: Plan, options: Sequence[str]) -> list[str]:
+    """Those of the options that were given, and what every command has."""
+    words = []
+    for option in options:
+        value = getattr(given, option.replace("-", "_"))
+        if value is not None and (option, value) != ("tz", "UTC"):
+            words += [f"--{option}", str(value)]
+    if plan.sample is not None:
+        words += ["--sample-sessions", plan.sample.label, "--sample-seed", str(plan.sample.seed)]
+    return words + (["--config", "CONFIG"] if given.config is not None else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,28 +14,21 @@ from metrics.catalogue import METRICS
 from metrics.core import audit as audits
 from metrics.core.clock import Window, iso
 from metrics.core.engine import Engine, SpreadingEngine
-from metrics.core.ingest import Ingested, first_repeat, ingest
-from metrics.core.loading import Loaded, spread, stream
+from metrics.core.ingest import Ingested
 from metrics.core.metric import Findings, measure
 from metrics.core.store import Results, StoreWriter
 from metrics.core.trace import Settings, Trace
-from pipelines.engines import open_engine
 from pipelines.manifest import manifest
 from pipelines.options import Options
 from pipelines.outdir import OutputFolder, ResultSet
 from pipelines.outstore import OutputStore
 from pipelines.progress import Progress
+from pipelines.reading import read_calls, write_stream
 from pipelines.windows import windows_of
 from pipelines.workdir import work_folder, written
 from replay.cost.sensitivity import TABLE as SENSITIVITY
 from replay.cost.sensitivity import sensitivity_rows
-from replay.residency.agreement import (
-    agreement_study,
-    agreements_here,
-    agreements_spread,
-    declared_agreements,
-    no_agreement,
-)
+from replay.residency.agreement import agreement_study, declared_agreements, no_agreement
 from replay.residency.bootstrap import Resampled, resampled_here, resampled_spread
 from replay.residency.cells import Plan, cells_here, cells_spread
 from replay.residency.hours import hours_here, hours_of, hours_spread
@@ -43,14 +36,14 @@ from replay.residency.routing.fleet import fleet_of
 from replay.residency.routing.options import Routing
 from replay.residency.routing.routed import routed_here, routed_spread
 from replay.residency.routing.study import declared_routes, no_routes, routing_study, unroutable
-from replay.residency.sampling import EmptySampleError, draw_sample
-from replay.residency.stream_file import StreamFile, extract_range, extract_stream
+from replay.residency.sampling import EmptySampleError
+from replay.residency.stream_file import StreamFile, extract_range
 from replay.residency.study import declared, no_study, study
 from replay.residency.study_hours import declared_hours, hours_study, no_hours
 from report_templates.render import render_index, render_report
 from telemetry.adapter import DefectLog, Source
-from telemetry.errors import InputError, escaped
-from telemetry.sources import content_hash, expand
+from telemetry.errors import InputError
+from telemetry.sources import expand
 
 __all__ = ["Outcome", "characterize"]
 
@@ -110,55 +103,17 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
     sources = expand(options.inputs, options.adapter.suffixes)
     log = DefectLog(strict=options.strict)
     here = options.work if isinstance(options.work, Path) else None  # else only tables are in a store
-    with out.claimed(), work_folder(here, options.out) as work, _background() as pool:
-        digest = pool.submit(content_hash, sources)
-        with open_engine(options, work) as engine:
-            files = f"{len(sources)} file{'s' if len(sources) != 1 else ''}"
-            with progress.stage("reading", files), engine.explaining("reading"):
-                loaded = _load(engine, options, sources, log, progress)
-                ingested = ingest(engine, loaded, options.config.rules, event_log=options.adapter.event_log)
-                if options.plan.sample is not None:
-                    draw_sample(engine, ingested.identity, options.plan.sample)
-            if options.strict and not options.adapter.repeats_calls and ingested.defects.get("duplicate"):
-                raise _repeats(engine, ingested, sources)
-            job = _Job(options, engine, sources, log, ingested, _settings(options), work, digest, started, progress)
-            windows, empty = windows_of(options, engine, ingested)
-            with out.replaced() as results:
-                done = _windows(job, windows, results)
-                found = tuple(Results.open(results.partial(name)) for name in done)
+    with (out.claimed(), work_folder(here, options.out) as work,
+          read_calls(options, sources, log, work, progress) as read):
+        job = _Job(options, read.engine, sources, log, read.ingested, read.settings, work, read.digest, started,
+                   progress)
+        windows, empty = windows_of(options, read.engine, read.ingested)
+        with out.replaced() as results:
+            done = _windows(job, windows, results)
+            found = tuple(Results.open(results.partial(name)) for name in done)
     page = "index.html" if options.split_us is not None else f"{done[0]}/report.html"
     skipped = (*empty, *(window.name for window in windows if window.name not in done))
     return Outcome(found, tuple(sorted(skipped)), out.show(page), progress.seconds, log)
-
-
-def _load(engine: Engine, options: Options, sources: list[Source], log: DefectLog, progress: Progress) -> Loaded:
-    """Read the input where the engine reads best."""
-    if isinstance(engine, SpreadingEngine) and options.adapter.pieces is not None:
-        return spread(engine, options.adapter, sources, options.read, log)
-    return stream(engine, progress.counted(options.adapter.batches(sources, options.read, log)))
-
-
-def _repeats(engine: Engine, ingested: Ingested, sources: Sequence[Source]) -> InputError:
-    """Duplicates as an error of a strict run: only the whole input shows them."""
-    rank, row = first_repeat(engine)
-    source, count = sources[rank], ingested.defects["duplicate"]
-    return InputError(f"{escaped(source.name)}, {source.row(row)}: duplicate, the same call recorded again ({count:,} "
-                      "such in all). Take the repeats out, or run without --strict to set such rows aside.")
-
-
-@contextmanager
-def _background() -> Iterator[ThreadPoolExecutor]:
-    """A thread beside the run; a run that fails does not wait for it."""
-    pool = ThreadPoolExecutor(1)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _settings(options: Options) -> Settings:
-    whole = options.adapter.whole_sessions or options.config.whole_sessions
-    return Settings(options.geometry, options.clock, options.config.rules, whole_sessions=whole, names=options.names)
 
 
 def _windows(job: _Job, windows: Sequence[Window], results: ResultSet) -> list[str]:
@@ -234,16 +189,16 @@ def _nothing(plan: Plan, routing: Routing, why: str) -> tuple[Findings, ...]:
 
 
 def _studies(job: _Job, trace: Trace, plan: Plan) -> tuple[Findings, ...]:
-    drawn = "" if plan.sample is None else f"-sample-{plan.sample.label}-{plan.sample.seed}"
-    path = job.work / f"stream-{trace.window.name}-{plan.stream}{drawn}.arrow"
-    stream, beta = _stream(trace, plan, path), job.settings.beta
+    beta, unlogged = job.settings.beta, trace.lacks("cached")
+    path, stream = write_stream(trace, plan, job.work)
     if isinstance(job.engine, SpreadingEngine):
-        replayed = cells_spread(job.engine, plan, path, beta)
+        replayed = cells_spread(job.engine, plan, path, beta, beside_log=unlogged is None)
     else:
-        replayed = cells_here(plan, stream, beta, job.threads)
+        replayed = cells_here(plan, stream, beta, job.threads, beside_log=unlogged is None)
+    agreement = agreement_study(plan, replayed) if unlogged is None else no_agreement(plan, unlogged)
     resampled = _resampled(job, path, stream)
-    return (study(plan, stream, replayed, resampled), _agreements(job, trace, path, stream),
-            _routes(job, plan, path, stream), _hours(job, trace, path, stream))
+    return (study(plan, stream, replayed, resampled), agreement, _routes(job, plan, path, stream),
+            _hours(job, trace, path, stream))
 
 
 def _resampled(job: _Job, path: Path, stream: StreamFile) -> Resampled | None:
@@ -265,23 +220,14 @@ def _hours(job: _Job, trace: Trace, path: Path, stream: StreamFile) -> Findings:
     with job.stage("hours", "of the day"):
         hours = hours_of(trace)
         if plan.stream != "window":
-            path = path.with_name(path.name.replace(f"-{plan.stream}", "-hours"))
+            path = path.with_name(f"hours-{path.name}")
             with written(path):
-                stream = extract_range(trace, "of the hours", hours.start_us, hours.end_us, path, plan.sample)
+                stream = extract_range(trace, "hours", hours.start_us, hours.end_us, path, plan.sample)
         if isinstance(job.engine, SpreadingEngine):
             replayed = hours_spread(job.engine, plan, path, hours, beta)
         else:
             replayed = hours_here(plan, stream, hours, beta, job.threads)
     return hours_study(plan, hours, replayed, trace.settings.clock.zone)
-
-
-def _agreements(job: _Job, trace: Trace, path: Path, stream: StreamFile) -> Findings:
-    plan, beta, why = job.options.plan, job.settings.beta, trace.lacks("cached")
-    if why is not None:
-        return no_agreement(plan, why)
-    if isinstance(job.engine, SpreadingEngine):
-        return agreement_study(plan, agreements_spread(job.engine, plan, path, beta))
-    return agreement_study(plan, agreements_here(plan, stream, beta, job.threads))
 
 
 def _routes(job: _Job, plan: Plan, path: Path, stream: StreamFile) -> Findings:
@@ -297,9 +243,3 @@ def _routes(job: _Job, plan: Plan, path: Path, stream: StreamFile) -> Findings:
     else:
         routed = routed_here(plan, routing, stream, beta, job.threads)
     return routing_study(plan, routing, fleet, routed, beta)
-
-
-def _stream(trace: Trace, plan: Plan, path: Path) -> StreamFile:
-    """The stream to replay, in the work folder."""
-    with written(path):
-        return extract_stream(trace, plan.stream, path, plan.sample)

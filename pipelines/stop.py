@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -23,10 +23,13 @@ class Stop:
     ----------
     asked : bool
         Whether a signal came.
+    leaves : callable
+        What a run that is stopped now leaves, in words.
     """
 
     def __init__(self) -> None:
         self.asked = False
+        self.leaves: Callable[[], str] = lambda: "nothing half-written was left"
         self._quiet = False
         self._last = float("-inf")
 

@@ -20,11 +20,12 @@ from pipelines.streams import tell
 from telemetry.errors import UsageError
 from telemetry.places import StorePath, locate
 
-__all__ = ["check_apart", "check_store", "work_folder", "work_tables", "written"]
+__all__ = ["PRIVATE", "check_apart", "check_store", "work_folder", "work_tables", "written"]
 
 _PREFIX = "kvcensus-"
 _LOCK = ".kvcensus-scratch"
-_BELOW = "kvcensus-work"
+#: Made in a work folder that others may enter, and used in its place.
+PRIVATE = "kvcensus-work"
 _WITHIN = "--work {work} lies inside --out {out}, but it holds identifiers. Choose another place."
 
 
@@ -168,7 +169,7 @@ def _private(path: Path) -> Path:
         raise write_error(path, error) from error
     if _is_private(path):
         return path
-    below = path / _BELOW
+    below = path / PRIVATE
     try:
         below.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:

@@ -14,6 +14,7 @@ import pytest
 from metrics.core.store import Results
 from pipelines.cli import main as cli
 from pipelines.options import parse
+from pipelines.replay_options import parse_replay
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -26,11 +27,11 @@ def blocks(kind: str) -> list[str]:
 COMMANDS = [line[2:] for block in blocks("console") for line in block.replace("\\\n", " ").splitlines()
             if line.startswith("$ ")]
 PRICED = ("cost", "size")
-ARGUMENTS = {"kvcensus": "characterize", "spark-submit": "pipelines/characterize.py"}
+PARSERS = {"characterize": parse, "pipelines/characterize.py": parse, "replay": parse_replay}
 
 
 def test_there_are_examples() -> None:
-    assert len(COMMANDS) == 10
+    assert len(COMMANDS) == 11
     assert len(blocks("toml")) == 1
     assert len(blocks("python")) == 1
 
@@ -41,9 +42,9 @@ def test_commands_parse(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "export.toml").write_text(blocks("toml")[0], encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     words = shlex.split(command)
-    program = next(word for word in words if word in ARGUMENTS)
-    arguments = words[words.index(ARGUMENTS[program]) + 1:]
-    options = parse(arguments)
+    name = next(word for word in words if word in PARSERS)
+    arguments = words[words.index(name) + 1:]
+    options = PARSERS[name](arguments)
     assert options.inputs
     if "--config" in arguments:
         assert options.config.columns == {"session_id": "conversation", "context_tokens": "prompt_tokens"}
@@ -71,6 +72,16 @@ def test_commands_and_the_python_example_run(tmp_path: Path, monkeypatch: pytest
         assert "price_per_gpu_hour" in printed.out
     for name in ("report.html", "numbers.json", "audit.json", "manifest.json"):
         assert (tmp_path / "report/all" / name).is_file()
+
+
+@pytest.mark.slow
+def test_the_replay_example_runs(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
+    [example] = [command for command in COMMANDS if command.startswith("kvcensus replay")]
+    command = [sys.executable, "-m", "pipelines.cli", *shlex.split(example)[1:]]
+    done = subprocess.run(command, cwd=tmp_path, check=True, text=True, capture_output=True, timeout=300)
+    assert done.stdout.splitlines()[-1] == "results: cells"
+    assert len(Results.open(tmp_path / "cells/all").table("residency_replay")) == 18
 
 
 @pytest.mark.parametrize("target", ["report", "test", *(command.removeprefix("make ") for command in COMMANDS

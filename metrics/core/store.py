@@ -2,7 +2,7 @@
 
     numbers.json     key -> value, lo, hi, unit, population, n, method, command, why
     tables/*.parquet small tables, every column documented in its field metadata
-    audit.json       what became of each input row
+    audit.json       what became of each input row; not there where no rows were read
     report.html      the same for people
     manifest.json    written last: a folder without it is no result
 
@@ -146,7 +146,8 @@ class Results:
     def preview(cls, folder: Path, manifest: Mapping[str, Any]) -> Results:
         """The same before the manifest is written, for the report that goes into the folder."""
         numbers = {key: Published(**entry) for key, entry in _read_json(folder / "numbers.json").items()}
-        return cls(folder, numbers, _read_json(folder / "audit.json"), manifest)
+        audit = folder / "audit.json"
+        return cls(folder, numbers, _read_json(audit) if audit.exists() else {}, manifest)
 
     def has_table(self, name: str) -> bool:
         return (self.folder / "tables" / f"{name}.parquet").is_file()

@@ -1,135 +1,61 @@
 """Does the fleet behave like a policy at a budget? Predicted hits of the replay beside the hits of the log.
 
-A call that reports cached tokens and has a context above 0 is a logged hit iff some were cached. Beside what each
-replayed cell predicts of the same call that gives four counts. Clairvoyant policies are left out: no fleet runs one.
+What each replayed cell predicts of a call and what was logged of it give four counts; see
+`replay.residency.comparison`. Clairvoyant policies are left out: no fleet runs one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from metrics.core.engine import SpreadingEngine
 from metrics.core.metric import Column, Findings, Number, TableSpec, ratio
 from replay.residency.budgets import Budget
-from replay.residency.cells import Plan
-from replay.residency.compiled import compiled
-from replay.residency.policy import MISSED, find_policy, log_policy
-from replay.residency.stream import UNITS, no_eviction_peak
-from replay.residency.stream_file import StreamFile
+from replay.residency.cells import Plan, Replayed
+from replay.residency.comparison import BANDS, MOVES, Agreement
+from replay.residency.policy import find_policy
+from replay.residency.stream_file import STREAM_DOC
 
-__all__ = ["Agreement", "agreement_study", "agreements_here", "agreements_spread", "compare", "compare_reference",
-           "declared_agreements", "no_agreement"]
+__all__ = ["NOTHING", "agreement_study", "declared_agreements", "no_agreement"]
 
-TABLE = TableSpec("replay_agreement", "one policy under one budget, beside the log", (
-    Column("stream", pa.string(), "busiest-hour: the clock hour with most sessioned calls; window: all of them"),
+_CELL = (
+    Column("stream", pa.string(), STREAM_DOC),
     Column("object_key", pa.string(), "what one KV object belongs to"),
     Column("release", pa.string(), "last: an object leaves after its last access in the stream; never: it does not"),
     Column("policy", pa.string(), "what is done when the budget is exceeded"),
     Column("budget_share", pa.float64(), "budget as a share of K*; null for a budget in bytes"),
     Column("budget", pa.string(), "budget as it was asked for"),
+)
+_COUNTS = (
     Column("calls", pa.int64(), "calls of the stream that report cached tokens and have a context above 0"),
     Column("hit_hit", pa.int64(), "predicted to hit, and cached tokens logged"),
     Column("hit_miss", pa.int64(), "predicted to hit, and none logged"),
     Column("miss_hit", pa.int64(), "predicted to miss, and cached tokens logged"),
     Column("miss_miss", pa.int64(), "predicted to miss, and none logged"),
     Column("agreement", pa.float64(), "(hit_hit + miss_miss) / calls"),
+    Column("hit_context_tokens", pa.int64(), "context tokens of the calls predicted to hit"),
+    Column("hit_cached_tokens", pa.int64(), "cached tokens, by the log, of the calls predicted to hit"),
+    Column("miss_cached_tokens", pa.int64(), "cached tokens, by the log, of the calls predicted to miss"),
+)
+TABLE = TableSpec("replay_agreement", "one policy under one budget, beside the log", (*_CELL, *_COUNTS))
+BY_WAY = TableSpec("replay_agreement_by", "one policy under one budget beside the log, of the calls that follow the "
+                   "session's preceding call in one way", (
+    *_CELL,
+    Column("transition", pa.string(), "what changed since the session's preceding call, as in transition_reuse; "
+           "before_stream: that call lies before the stream, so that every policy is predicted to miss"),
+    Column("gap", pa.string(), "time since the session's preceding call; null: there is none"),
+    *_COUNTS,
 ))
 
-_NOTHING = "no call of the stream reports cached tokens and has a context above 0"
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Calls by prediction and log: `hit_miss` are predicted to hit and logged as misses."""
-
-    hit_hit: int
-    hit_miss: int
-    miss_hit: int
-    miss_miss: int
-
-    @property
-    def calls(self) -> int:
-        return self.hit_hit + self.hit_miss + self.miss_hit + self.miss_miss
-
-
-def compare(missed: NDArray[np.bool_], tokens: NDArray[np.int64], cached: NDArray[np.int64]) -> Agreement:
-    """The four counts.
-
-    Parameters
-    ----------
-    missed : bool[n]
-        What is predicted.
-    tokens, cached : int64[n]
-        Context, and cached tokens by the log; -1 where they are not reported.
-    """
-    return Agreement(*_compare(missed, tokens, cached))
-
-
-@compiled
-def _compare(missed: NDArray[np.bool_], tokens: NDArray[np.int64],
-             cached: NDArray[np.int64]) -> tuple[int, int, int, int]:
-    counts = np.zeros(4, np.int64)
-    for i in range(len(missed)):
-        if cached[i] >= 0 and tokens[i] > 0:
-            counts[2 * missed[i] + (cached[i] == 0)] += 1
-    return counts[0], counts[1], counts[2], counts[3]
-
-
-def compare_reference(missed: Iterable[bool], tokens: Iterable[int], cached: Iterable[int]) -> Agreement:
-    """`compare`, plainly."""
-    told = [(lost, found > 0) for lost, size, found in zip(missed, tokens, cached, strict=True)
-            if found >= 0 and size > 0]
-    return Agreement(*(told.count(pair) for pair in ((False, True), (False, False), (True, True), (True, False))))
+#: Why nothing can be compared.
+NOTHING = "no call of the stream reports cached tokens and has a context above 0"
 
 
 def _cells(plan: Plan) -> list[tuple[str, str, Budget]]:
     """(object key, policy, budget)."""
     return [(key, policy, budget) for key in plan.keys for policy in plan.policies
             if not find_policy(policy).clairvoyant for budget in plan.budgets]
-
-
-def agreements_here(plan: Plan, file: StreamFile, beta: int, threads: int) -> list[Agreement]:
-    """Every cell, in the order of keys, policies and budgets of the plan; `beta` is KV bytes a token."""
-    cached = np.ascontiguousarray(file.table["cached"].fill_null(-1).to_numpy(), np.int64)
-    streams = {key: file.stream(key) for key in plan.keys}
-    peaks = {key: no_eviction_peak(stream, plan.release) * UNITS for key, stream in streams.items()}
-
-    def run(cell: tuple[str, str, Budget]) -> Agreement:
-        key, policy, budget = cell
-        _, log = log_policy(find_policy(policy).kernel, streams[key], budget.resolve(peaks[key], beta),
-                            plan.release == "last")
-        return compare(log == MISSED, streams[key].tokens, cached)
-
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            return list(pool.map(run, _cells(plan)))
-        except BaseException:  # a stop, too: what is queued must not run on
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def agreements_spread(engine: SpreadingEngine, plan: Plan, path: Path, beta: int) -> list[Agreement]:
-    """The same, a task an object key; the stream file at `path` is brought to the workers."""
-    parts = [_Part(Plan(plan.stream, (key,), plan.policies, plan.budgets, plan.release, plan.sample), beta)
-             for key in plan.keys]
-    return [cell for cells in engine.scatter(parts, _part, path) for cell in cells]
-
-
-@dataclass(frozen=True)
-class _Part:
-    plan: Plan
-    beta: int
-
-
-def _part(part: _Part, path: Path) -> list[Agreement]:
-    return agreements_here(part.plan, StreamFile.open(path), part.beta, threads=1)
 
 
 def no_agreement(plan: Plan, why: str) -> Findings:
@@ -139,13 +65,22 @@ def no_agreement(plan: Plan, why: str) -> Findings:
     return found
 
 
-def agreement_study(plan: Plan, agreements: Iterable[Agreement]) -> Findings:
-    """What the comparison says."""
-    found, table = Findings(), []
-    for (key, policy, budget), seen in zip(_cells(plan), agreements, strict=True):
-        found.set(_key(plan, key, policy, budget), _share(seen), seen.calls, why=_NOTHING)
-        table.append(_row(plan, key, policy, budget, seen))
+def agreement_study(plan: Plan, replayed: Replayed) -> Findings:
+    """What the comparison says of cells that were set beside the log."""
+    found = Findings()
+    table: list[Mapping[str, object]] = []
+    by_way: list[Mapping[str, object]] = []
+    beside = {(key, cell.policy, cell.budget): cell.beside_log or {} for key in plan.keys
+              for cell in replayed.cells[key]}
+    for key, policy, budget in _cells(plan):
+        seen, where = beside[key, policy, budget], _where(plan, key, policy, budget)
+        every = Agreement.total(seen.values())
+        found.set(_key(plan, key, policy, budget), _share(every), every.calls, why=NOTHING)
+        table.append(where | _counts(every))
+        by_way += [where | {"transition": MOVES[move], "gap": BANDS[band]} | _counts(some)
+                   for (move, band), some in sorted(seen.items())]
     found.table(TABLE, table)
+    found.table(BY_WAY, by_way)
     return found
 
 
@@ -153,11 +88,15 @@ def _share(seen: Agreement) -> float | None:
     return ratio(seen.hit_hit + seen.miss_miss, seen.calls)
 
 
-def _row(plan: Plan, key: str, policy: str, budget: Budget, seen: Agreement) -> Mapping[str, object]:
+def _where(plan: Plan, key: str, policy: str, budget: Budget) -> dict[str, object]:
     return {"stream": plan.stream, "object_key": key, "release": plan.release, "policy": policy,
-            "budget_share": None if budget.share is None else float(budget.share), "budget": budget.label,
-            "calls": seen.calls, "hit_hit": seen.hit_hit, "hit_miss": seen.hit_miss, "miss_hit": seen.miss_hit,
-            "miss_miss": seen.miss_miss, "agreement": _share(seen)}
+            "budget_share": None if budget.share is None else float(budget.share), "budget": budget.label}
+
+
+def _counts(seen: Agreement) -> dict[str, object]:
+    return {"calls": seen.calls, "hit_hit": seen.hit_hit, "hit_miss": seen.hit_miss, "miss_hit": seen.miss_hit,
+            "miss_miss": seen.miss_miss, "agreement": _share(seen), "hit_context_tokens": seen.hit_context,
+            "hit_cached_tokens": seen.hit_cached, "miss_cached_tokens": seen.miss_cached}
 
 
 def _key(plan: Plan, key: str, policy: str, budget: Budget) -> str:

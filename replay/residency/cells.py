@@ -12,9 +12,10 @@ from typing import Any
 from metrics.core.engine import SpreadingEngine
 from replay.residency.bounds.grid import Bound, bounds
 from replay.residency.budgets import Budget
+from replay.residency.comparison import Logged
 from replay.residency.keeping import Keeping
 from replay.residency.policy import keepings
-from replay.residency.replay import Cell, replay
+from replay.residency.replay import Cell, Journal, replay
 from replay.residency.resampling import Bootstrap
 from replay.residency.sampling import GROUPS, Sample
 from replay.residency.stream import Release, Stream, no_eviction_peak
@@ -36,7 +37,7 @@ class Plan:
     Attributes
     ----------
     stream : str
-        `busiest-hour` or `window`.
+        `busiest-hour`, `window`, or a clock hour, `hour:2026-01-31T13`.
     keys, policies : tuple of str
     budgets : tuple of Budget
     release : {"last", "never"}
@@ -110,22 +111,38 @@ class Replayed:
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
 
 
-def cells_here(plan: Plan, stream: StreamFile, beta: int, threads: int) -> Replayed:
-    """Every cell of the plan; `beta` is KV bytes a token."""
+def cells_here(plan: Plan, stream: StreamFile, beta: int, threads: int, *, beside_log: bool = False,
+               journal: Journal | None = None) -> Replayed:
+    """Every cell of the plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    stream : StreamFile
+    beta : int
+        KV bytes a token.
+    threads : int
+        Cells that run at once.
+    beside_log : bool
+        Whether cells are set beside the log, in the same run.
+    journal : Journal, optional
+        Cells that it knows are not replayed.
+    """
+    logged = stream.logged() if beside_log else None
     return Replayed({key: replay(stream.stream(key), plan.policies, plan.budgets, plan.release, beta=beta,
-                                 threads=threads) for key in plan.keys},
-                    {key: [_replay_group(group, stream, threads) for group in _groups(plan, stream, key, beta)]
+                                 threads=threads, logged=logged, journal=journal) for key in plan.keys},
+                    {key: [_replay_group(group, stream, threads, journal) for group in _groups(plan, stream, key, beta)]
                      for key in plan.keys},
                     {key: _bounds(plan, stream.stream(key), plan.budgets, beta, threads) for key in plan.keys})
 
 
-def cells_spread(engine: SpreadingEngine, plan: Plan, path: Path, beta: int) -> Replayed:
+def cells_spread(engine: SpreadingEngine, plan: Plan, path: Path, beta: int, *, beside_log: bool = False) -> Replayed:
     """The same, a task a cell, one a group of a sample, and one a bound, of which `pfoo_l` serves all budgets at once.
 
     The stream file at `path` is brought to the workers.
     """
     stream = StreamFile.open(path)
-    parts = [_Part(key, policy, budget, plan.release, beta)
+    parts = [_Part(key, policy, budget, plan.release, beta, beside_log)
              for key in plan.keys for policy in plan.policies for budget in plan.budgets]
     # All cells of a group together are about as much work as two or three cells of the sample.
     groups = [group for key in plan.keys for group in _groups(plan, stream, key, beta)]
@@ -148,6 +165,7 @@ class _Part:
     budget: Budget
     release: Release
     beta: int
+    beside_log: bool
 
 
 @dataclass(frozen=True)
@@ -197,18 +215,19 @@ def _replay_one(part: _Part | _Group | _BoundPart, path: Path) -> Any:
         return _replay_group(part, StreamFile.open(path), threads=1)
     if isinstance(part, _BoundPart):
         return bounds(_opened(path, part.key), (part.kind,), part.keepings, part.budgets, part.release, beta=part.beta)
-    return replay(_opened(path, part.key), (part.policy,), (part.budget,), part.release, beta=part.beta)[0]
+    return replay(_opened(path, part.key), (part.policy,), (part.budget,), part.release, beta=part.beta,
+                  logged=_logged(path) if part.beside_log else None)[0]
 
 
-def _replay_group(part: _Group, file: StreamFile, threads: int) -> Group:
+def _replay_group(part: _Group, file: StreamFile, threads: int, journal: Journal | None = None) -> Group:
     plan, stream = part.plan, file.group(part.key, part.number)
     peak = no_eviction_peak(stream, plan.release)
     # The part of the sample's K* that is the group's, as a share of the group's own.
     scale = Fraction(part.peak, GROUPS * peak) if peak else Fraction(1)
     split = [replace(budget, share=(budget.share or 0) * scale) for budget in plan.budgets]
     both = (plan.budgets, split)
-    own, part_of = (replay(stream, plan.policies, budgets, plan.release, beta=part.beta, threads=threads)
-                    for budgets in both)
+    own, part_of = (replay(stream, plan.policies, budgets, plan.release, beta=part.beta, threads=threads,
+                           journal=journal) for budgets in both)
     return Group(own, part_of, *(_bounds(plan, stream, budgets, part.beta, threads) for budgets in both))
 
 
@@ -216,3 +235,8 @@ def _replay_group(part: _Group, file: StreamFile, threads: int) -> Group:
 def _opened(path: Path, key: str) -> Stream:
     """A worker runs many cells of one stream."""
     return StreamFile.open(path).stream(key)
+
+
+@cache
+def _logged(path: Path) -> Logged:
+    return StreamFile.open(path).logged()

@@ -1,22 +1,58 @@
 """The residency replay: what each policy misses under each budget, on one stream.
 
 A cell is one policy under one budget. Cells share nothing but the stream, which is read-only, so
-they run side by side; the order of the result does not depend on who finishes first.
+they run side by side; the order of the result does not depend on who finishes first. What a run of a
+policy found depends on the stream, the release mode, the policy and the budget in units, and on
+nothing else: a journal may know it already.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Protocol
 
 from replay.residency.budgets import Budget, units_to_bytes
-from replay.residency.policy import Outcome, find_policy, no_log
+from replay.residency.comparison import Counts, Logged, compare
+from replay.residency.policy import Outcome, Policy, find_policy, log_policy, no_log
 from replay.residency.stream import UNITS, Release, Stream, check_release, first_touch_floor, no_eviction_peak
 from telemetry.errors import UsageError
 
-__all__ = ["Cell", "replay"]
+__all__ = ["Cell", "Journal", "Kept", "Run", "replay"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a policy found.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    beside_log : mapping or None
+        The same calls beside the log; None where nobody asks, and for a clairvoyant policy, as no fleet runs one.
+    """
+
+    outcome: Outcome
+    beside_log: Counts | None = None
+
+
+class Kept(Protocol):
+    """The runs of one stream that are known."""
+
+    def find(self, policy: str, units: int) -> Run | None:
+        """The run of a policy under a budget in units, if it is known."""
+
+    def keep(self, policy: str, units: int, run: Run) -> None:
+        """Take in a run that is done."""
+
+
+class Journal(Protocol):
+    """Where runs are kept."""
+
+    def of(self, stream: Stream, logged: Logged | None, release: Release) -> Kept:
+        """Those of one stream."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +84,8 @@ class Cell:
     counters : mapping of str to int
         What the policy counts beyond misses, by the names in `Policy.counts`; units are bytes here, rounded down, and
         `down_units` is called `down_bytes`.
+    beside_log : mapping or None
+        As in `Run`.
     """
 
     policy: str
@@ -64,6 +102,7 @@ class Cell:
     kstar_bytes: int
     tokens: int
     counters: Mapping[str, int] = field(default_factory=dict)
+    beside_log: Counts | None = None
 
     @property
     def name(self) -> str:
@@ -72,7 +111,8 @@ class Cell:
 
 
 def replay(stream: Stream, policies: Sequence[str], budgets: Sequence[Budget], release: Release = "last", *,
-           beta: int | Fraction, threads: int = 1) -> list[Cell]:
+           beta: int | Fraction, threads: int = 1, logged: Logged | None = None,
+           journal: Journal | None = None) -> list[Cell]:
     """Replay a stream under every policy and budget.
 
     Parameters
@@ -87,7 +127,12 @@ def replay(stream: Stream, policies: Sequence[str], budgets: Sequence[Budget], r
     beta : int or Fraction
         KV bytes of a token.
     threads : int
-        Cells that run at once. Each needs about 16 bytes an object, size_aware 32, and FNU one bit a call.
+        Cells that run at once. Each needs about 16 bytes an object, size_aware 32, and FNU one bit a call; beside a
+        log one byte a call more.
+    logged : Logged, optional
+        What the log says of each call, to be set beside what policies predict that are not clairvoyant.
+    journal : Journal, optional
+        Knows runs, which are not done again, and takes in each that is done.
 
     Returns
     -------
@@ -103,25 +148,47 @@ def replay(stream: Stream, policies: Sequence[str], budgets: Sequence[Budget], r
         raise UsageError(f"threads must be at least 1, not {threads}.")
     if len(set(policies)) < len(policies):
         raise UsageError(f"policies named more than once: {', '.join(policies)}.")
-    release_last = check_release(release) == "last"
+    check_release(release)
     kstar = no_eviction_peak(stream, release)
     work = [(policy, budget, budget.resolve(kstar * UNITS, beta))
             for policy in map(find_policy, policies) for budget in budgets]
-    with ThreadPoolExecutor(threads) as pool:
-        runs = [pool.submit(policy.kernel, stream, units, release_last, no_log())
-                for policy, _, units in work]
-        try:
-            outcomes = [run.result() for run in runs]
-        except BaseException:  # a stop, too: what is queued must not run on
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    runs = _runs(stream, [(policy, units) for policy, _, units in work], release, threads, logged, journal)
     total = stream.total_tokens
-    return [_cell(stream, policy.name, budget, units, outcome, total_tokens=total, kstar=kstar, beta=beta)
-            for (policy, budget, units), outcome in zip(work, outcomes, strict=True)]
+    return [_cell(stream, policy.name, budget, units, run, total_tokens=total, kstar=kstar, beta=beta)
+            for (policy, budget, units), run in zip(work, runs, strict=True)]
 
 
-def _cell(stream: Stream, policy: str, budget: Budget, units: int, outcome: Outcome, *, total_tokens: int,
-          kstar: int, beta: int | Fraction) -> Cell:
+def _runs(stream: Stream, work: Sequence[tuple[Policy, int]], release: Release, threads: int, logged: Logged | None,
+          journal: Journal | None) -> list[Run]:
+    """One for each policy and budget in units."""
+    kept = None if journal is None else journal.of(stream, logged, release)
+    done = {} if kept is None else {place: run for place, (policy, units) in enumerate(work)
+                                    if (run := kept.find(policy.name, units)) is not None}
+    pool = ThreadPoolExecutor(threads)
+    try:
+        waiting = {pool.submit(_run, stream, policy, units, release == "last", logged): place
+                   for place, (policy, units) in enumerate(work) if place not in done}
+        for each in as_completed(waiting):
+            place = waiting[each]
+            done[place] = each.result()
+            if kept is not None:
+                policy, units = work[place]
+                kept.keep(policy.name, units, done[place])
+    finally:  # after a stop or an error what is queued must not run on, and what runs is not waited for
+        pool.shutdown(wait=False, cancel_futures=True)
+    return [done[place] for place in range(len(work))]
+
+
+def _run(stream: Stream, policy: Policy, units: int, release_last: bool, logged: Logged | None) -> Run:
+    if logged is None or policy.clairvoyant:
+        return Run(policy.kernel(stream, units, release_last, no_log()))
+    outcome, log = log_policy(policy.kernel, stream, units, release_last)
+    return Run(outcome, compare(log, stream.tokens, logged))
+
+
+def _cell(stream: Stream, policy: str, budget: Budget, units: int, run: Run, *, total_tokens: int, kstar: int,
+          beta: int | Fraction) -> Cell:
+    outcome = run.outcome
     return Cell(
         policy=policy,
         budget=budget,
@@ -137,6 +204,7 @@ def _cell(stream: Stream, policy: str, budget: Budget, units: int, outcome: Outc
         kstar_bytes=units_to_bytes(kstar * UNITS, beta),
         tokens=total_tokens,
         counters=dict(_published(name, count, beta) for name, count in outcome.counters.items()),
+        beside_log=run.beside_log,
     )
 
 

@@ -21,12 +21,12 @@ from replay.residency.policy import find_policy
 from replay.residency.replay import Cell
 from replay.residency.resampling_error import Spread
 from replay.residency.sampling_error import Estimate
-from replay.residency.stream_file import StreamFile
+from replay.residency.stream_file import STREAM_DOC, StreamFile
 
 __all__ = ["declared", "no_study", "study"]
 
 TABLE = TableSpec("residency_replay", "one policy under one budget", (
-    Column("stream", pa.string(), "busiest-hour: the clock hour with most sessioned calls; window: all of them"),
+    Column("stream", pa.string(), STREAM_DOC),
     Column("object_key", pa.string(), "what one KV object belongs to"),
     Column("release", pa.string(), "last: an object leaves after its last access in the stream; never: it does not"),
     Column("policy", pa.string(), "what is done when the budget is exceeded"),

@@ -10,7 +10,7 @@ from metrics.core.metric import Column, Findings, Number, TableSpec, ratio
 from replay.residency.cells import Plan, Replayed
 from replay.residency.policy import find_policy
 from replay.residency.replay import Cell
-from replay.residency.stream_file import StreamFile
+from replay.residency.stream_file import STREAM_DOC, StreamFile
 
 __all__ = ["TABLE", "declared", "publish"]
 
@@ -24,7 +24,7 @@ _MOVES = {
 }
 
 TABLE = TableSpec("replay_bytes", "one policy with a host tier under one budget", (
-    Column("stream", pa.string(), "busiest-hour: the clock hour with most sessioned calls; window: all of them"),
+    Column("stream", pa.string(), STREAM_DOC),
     Column("object_key", pa.string(), "what one KV object belongs to"),
     Column("release", pa.string(), "last: an object leaves after its last access in the stream; never: it does not"),
     Column("policy", pa.string(), "what is done when the budget is exceeded"),

@@ -101,7 +101,7 @@ def test_interrupted_run_cleans_up(cli: Any, tools: Any, tmp: Path) -> None:
 
 
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("where", ["pipelines.run.study", "pipelines.run.ingest", "pipelines.run.Results.preview"])
+@pytest.mark.parametrize("where", ["pipelines.run.study", "pipelines.reading.ingest", "pipelines.run.Results.preview"])
 def test_stopped_anywhere(cli: Any, tmp: Path, monkeypatch: pytest.MonkeyPatch, where: str,
                           which: signal.Signals) -> None:
     def stopped(*args: Any, **how: Any) -> None:

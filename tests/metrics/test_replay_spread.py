@@ -8,10 +8,10 @@ import pytest
 from metrics_rows import Census, call
 
 from metrics.core.engine import SpreadingEngine
-from replay.residency.agreement import agreements_here, agreements_spread
 from replay.residency.bootstrap import resampled_here, resampled_spread
 from replay.residency.budgets import parse_budgets
-from replay.residency.cells import Plan
+from replay.residency.cells import Plan, cells_here, cells_spread
+from replay.residency.comparison import Agreement
 from replay.residency.hours import hours_here, hours_of, hours_spread
 from replay.residency.resampling import Bootstrap
 from replay.residency.routing.options import DEFAULT_ROUTING
@@ -32,8 +32,10 @@ def test_workers_replay_what_this_process_does(census: Census, tmp_path: Path) -
     routed = routed_here(plan, DEFAULT_ROUTING, stream, 3, threads=1)
     assert routed_spread(census.engine, plan, DEFAULT_ROUTING, path, 3) == routed
     assert len({route.unlimited.misses for route in routed}) > 1
-    agreed = agreements_here(plan, stream, 3, threads=1)
-    assert agreements_spread(census.engine, plan, path, 3) == agreed
+    here = cells_here(plan, stream, 3, threads=1, beside_log=True)
+    assert cells_spread(census.engine, plan, path, 3, beside_log=True) == here
+    agreed = [Agreement.total((cell.beside_log or {}).values()) for cell in [*here.cells["session"],
+                                                                              *here.cells["session+model"]]]
     assert len(agreed) == 8
     assert {cell.calls for cell in agreed} == {171}
     resampled = resampled_here(plan, stream, 3, threads=1)

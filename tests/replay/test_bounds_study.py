@@ -127,10 +127,7 @@ class Workers:
 
 
 def written(table: pa.Table, sample: bool, folder: Path) -> Path:
-    drawn = '{"fraction": "0.5", "seed": 0, "sessions": 160, "calls": 2000}' if sample else "null"
-    table = table.replace_schema_metadata({"hour": "", "sample": drawn})
-    with pa.OSFile(str(folder / "stream.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
+    StreamFile(table, None, Drawn(SAMPLE, 160, 2000) if sample else None).write(folder / "stream.arrow")
     return folder / "stream.arrow"
 
 

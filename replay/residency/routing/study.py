@@ -14,11 +14,12 @@ from replay.residency.routing.fleet import Fleet
 from replay.residency.routing.options import DIVISIONS, ROUTES, Routing
 from replay.residency.routing.routed import POOLED, Routed, RoutedCell, cells_of
 from replay.residency.stream import UNITS
+from replay.residency.stream_file import STREAM_DOC
 
 __all__ = ["declared_routes", "no_routes", "routing_study", "unroutable"]
 
 TABLE = TableSpec("replay_routing", "one policy under one budget on one route", (
-    Column("stream", pa.string(), "busiest-hour: the clock hour with most sessioned calls; window: all of them"),
+    Column("stream", pa.string(), STREAM_DOC),
     Column("release", pa.string(), "last: an object leaves after its last access in the stream; never: it does not"),
     Column("route", pa.string(), "where calls are served, and whether KV moves when a session does"),
     Column("memory", pa.string(), "pooled: one budget for all replicas; else what a replica's part of it is in "
