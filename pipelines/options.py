@@ -148,6 +148,10 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--bounds", choices=BOUNDS, help="bounds on what any policy misses: lower, feasible schedules "
                         "as well (all), or none (default: all; lower with --stream window, where schedules take longer "
                         "than replays)")
+    parser.add_argument("--bootstrap", default="0", metavar="N[:SEED]", help="say how sure the replayed rates are, "
+                        "from N replays of resampled sessions, such as 200 (default: 0, none)")
+    parser.add_argument("--hours", action="store_true", help="replay each clock hour of the busiest hour's day as "
+                        "well; takes as long as replaying the day")
     parser.add_argument("--routing", metavar="R,...",
                         help=f"routes to replay, or none: {', '.join(ROUTES)} (default: all; none with --stream "
                         "window, where routes take longer than replays)")
@@ -186,10 +190,6 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample-sessions", metavar="0.05",
                         help="replay the calls of this share of the sessions only; budgets are shares of their K*")
     parser.add_argument("--sample-seed", metavar="N", help="which sessions are sampled (default: 0)")
-    parser.add_argument("--bootstrap", default="0", metavar="N[:SEED]", help="say how sure the replayed rates are, "
-                        "from N replays of resampled sessions, such as 200 (default: 0, none)")
-    parser.add_argument("--hours", action="store_true", help="replay each clock hour of the busiest hour's day as "
-                        "well; takes as long as replaying the day")
     parser.add_argument("--key", default=",".join(OBJECT_KEYS), metavar="K,...",
                         help=f"what a KV object belongs to: {', '.join(OBJECT_KEYS)} (default: all)")
     parser.add_argument("--budgets", default=",".join(b.label for b in DEFAULT_BUDGETS), metavar="B,...",
