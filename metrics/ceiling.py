@@ -80,7 +80,8 @@ def _by_hour(trace: Trace, width_us: int, offset_us: int) -> list[dict[str, Any]
     return table
 
 
-_TIME = "bytes held, quantile over time between the first and the last call: at most this much for {p} % of the time"
+_TIME = ("bytes held, quantile over time between the first and the last call with a session id: at most this much for "
+         "{p} % of the time")
 
 METRIC = Metric(
     name="ceiling",

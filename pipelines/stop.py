@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -38,6 +39,7 @@ class Stop:
         if self._quiet or time.monotonic() - self._last < _ONE_STOP_S:
             return
         self._last = time.monotonic()
+        logging.disable()  # what libraries say of a call that was broken off is no news
         raise KeyboardInterrupt
 
     @contextmanager
@@ -66,7 +68,7 @@ def stoppable(*, keep: bool) -> Iterator[Stop]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {which: signal.getsignal(which) for which in _SIGNALS}
+    before, told = {which: signal.getsignal(which) for which in _SIGNALS}, logging.root.manager.disable
     for which, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(which, stop)
@@ -76,5 +78,6 @@ def stoppable(*, keep: bool) -> Iterator[Stop]:
         if keep:
             stop.over()
         else:
+            logging.disable(told)
             for which, handler in before.items():
                 signal.signal(which, handler)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
+
 from figures.source import ResultsLike
 from figures.units import NOT_KNOWN, clean, format_value
 
@@ -86,7 +88,7 @@ def view(results: ResultsLike, name: str) -> TableView:
         )
         for f in table.schema
     )
-    chosen = table.take(_even(table.num_rows, MOST_ROWS)).to_pylist()
+    chosen = table.take(pa.array(_even(table.num_rows, MOST_ROWS), pa.int64())).to_pylist()  # of an empty list, too
     shown = tuple(tuple(_cell(name, column, value) for column, value in row.items()) for row in chosen)
     return TableView(clean(name), columns, shown, table.num_rows)
 

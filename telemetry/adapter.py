@@ -8,7 +8,9 @@ used is yielded with its `defect`, so that the audit accounts for each one.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -23,10 +25,14 @@ __all__ = ["Adapter", "Arrivals", "DefectLog", "Piece", "ReadOptions", "Source",
 
 @dataclass(frozen=True)
 class Piece:
-    """Some row groups of a file of the input, and how many records stand before them."""
+    """Some row groups of a file of the input, and how many records stand before them.
+
+    `judged`: the file's timestamps were looked at as a whole, so they are believed.
+    """
 
     groups: tuple[int, ...]
     records_before: int
+    judged: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,17 +162,37 @@ class DefectLog:
         self.recognised = 0
         self.columns: set[str] = set()
         self.spans: dict[int, tuple[int, int]] = {}
+        self._seen: dict[str, list[tuple[int, int]]] = {}  # rank and row of each example
+        self._gathered: list[tuple[int, str]] | None = None
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Records of one file that are looked at column by column: of a strict log the first record is the error."""
+        self._gathered = []
+        yield
+        found, self._gathered = self._gathered, None
+        if found:
+            raise InputError(min(found, key=lambda each: each[0])[1])
 
     def note(self, reason: str, source: Source, row: int, column: str, value: object) -> None:
         """Record one bad record; raises InputError when strict."""
         name, column = escaped(source.name), escaped(column)
         where = f"{name}, {source.row(row)}, column {column}: {reason} ({quoted(value)})"
         if self.strict:
-            raise InputError(f"{where}. Mend the record, or run without --strict to set such rows aside.")
-        seen = self.examples.setdefault(reason, [])
-        if len(seen) < self.EXAMPLES:
-            seen.append(where)
-            self.places.setdefault(reason, []).append(f"file {source.rank + 1}, {source.row(row)}, column {column}")
+            message = f"{where}. Mend the record, or run without --strict to set such rows aside."
+            if self._gathered is None:
+                raise InputError(message)
+            self._gathered.append((row, message))
+        # The first of the input, in whatever order they are met.
+        seen = self._seen.setdefault(reason, [])
+        at = bisect_right(seen, (source.rank, row))
+        place = f"file {source.rank + 1}, {source.row(row)}, column {column}"
+        seen.insert(at, (source.rank, row))
+        del seen[self.EXAMPLES:]
+        for texts, new in ((self.examples, where), (self.places, place)):
+            shown = texts.setdefault(reason, [])
+            shown.insert(at, new)
+            del shown[self.EXAMPLES:]
 
     def flag(self, name: str, count: int = 1) -> None:
         """Count records that are kept."""
@@ -203,9 +229,9 @@ def _nothing_to_check(sources: Sequence[Source], options: ReadOptions, log: Defe
     """For formats in which every input that reads well is one."""
 
 
-def whole(source: Source) -> list[Source]:
-    """The pieces of a file that is read as one."""
-    return [source]
+def whole(sources: Sequence[Source], options: ReadOptions) -> Iterator[list[Source]]:
+    """The pieces of files that are each read as one."""
+    return ([source] for source in sources)
 
 
 @dataclass(frozen=True)
@@ -223,7 +249,8 @@ class Adapter:
         (sources, options, log) -> None, or InputError for what only the whole input shows; asked
         when all of it was read.
     pieces : callable or None
-        Source -> its pieces, which can be read apart, in order; None where files depend on each other.
+        (sources, options) -> for each source its pieces, which can be read apart, in order; None where files depend
+        on each other.
     notes : tuple of str
         What the report must say about numbers from this source.
     whole_sessions : bool
@@ -245,7 +272,7 @@ class Adapter:
     suffixes: tuple[str, ...]
     read: Reader
     check: Check = _nothing_to_check
-    pieces: Callable[[Source], list[Source]] | None = None
+    pieces: Callable[[Sequence[Source], ReadOptions], Iterator[list[Source]]] | None = None
     notes: tuple[str, ...] = ()
     whole_sessions: bool = False
     event_log: bool = False

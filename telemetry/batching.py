@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
-from itertools import islice
+from itertools import groupby, islice
 from typing import IO, Any, Final, TypedDict, TypeVar
 
 import numpy as np
@@ -109,7 +109,8 @@ def settle(records: Iterable[Record], rule: TimestampRule, log: DefectLog) -> It
     A record placed before the one that precedes it in its file is kept and flagged.
     """
     last_rank, last_us = -1, 0
-    for number, some in enumerate(batched(records, _TIME_ROWS)):
+    files = groupby(records, lambda record: record.source.rank)
+    for number, some in (part for _, mine in files for part in enumerate(batched(mine, _TIME_ROWS))):
         placed = _microseconds([record.time for record in some], rule, some[0].source.name, doubt=number == 0)
         for record, t_us in zip(some, placed, strict=True):
             call, problem = record.call, record.problem
@@ -130,7 +131,7 @@ def settle(records: Iterable[Record], rule: TimestampRule, log: DefectLog) -> It
 
 def _microseconds(times: list[object], rule: TimestampRule, where: str, *, doubt: bool) -> list[int | None]:
     """Timestamps in microseconds UTC since 1970, null for what cannot be placed; the first ones of
-    an input are looked at closely, so that a missing declaration is an error before numbers come out."""
+    a file are looked at closely, so that a missing declaration is an error before numbers come out."""
     column = pa.array([text(_number_text(time)) for time in times], pa.string())
     try:
         instants = to_microseconds(column, rule)

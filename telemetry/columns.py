@@ -41,10 +41,11 @@ def labels(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
     text, bad = as_text(column.dictionary)
     indices = column.indices.cast(pa.int32())
     unfit = np.zeros(len(column), dtype=np.bool_)
-    if text.null_count:
-        place = indices.fill_null(0).to_numpy()
+    if text.null_count:  # a dictionary may hold no null: Parquet could not write it
+        place, held = indices.fill_null(0).to_numpy(), valid_mask(text)
         unfit = bad[place] & valid_mask(indices)
-        indices = null_where(indices, ~valid_mask(text)[place])
+        moved = pa.array((np.cumsum(held) - 1).astype(np.int32)[place])
+        indices, text = null_where(moved, ~held[place] | ~valid_mask(indices)), text.drop_null()
     return pa.DictionaryArray.from_arrays(indices, text), unfit
 
 

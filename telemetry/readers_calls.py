@@ -49,8 +49,7 @@ class Normaliser:
         self._source = source
         self._options = options
         self._log = log
-        # The first timestamps of a file are looked at; a later piece has none of them.
-        self._believed = source.piece is not None and source.piece.records_before > 0
+        self._believed = source.piece is not None and source.piece.judged
 
     def batch(self, chunk: Chunk) -> pa.RecordBatch:
         """One chunk as a batch in order of the records; unreadable ones are among them.
@@ -60,6 +59,21 @@ class Normaliser:
         InputError
             When the timestamps cannot be read as declared; at a bad record when the log is strict.
         """
+        with self._log.gathered():
+            return self._batch(chunk)
+
+    def judged(self, chunk: Chunk) -> bool:
+        """Whether the chunks up to this one show a timestamp, which is looked at.
+
+        Raises
+        ------
+        InputError
+            As `batch`, of the timestamps.
+        """
+        self._instants(chunk)
+        return self._believed
+
+    def _batch(self, chunk: Chunk) -> pa.RecordBatch:
         for row, text in chunk.unreadable[:DefectLog.EXAMPLES]:
             self._log.note("unreadable", self._source, row, "(record)", text)
         size = len(chunk.rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -54,8 +55,9 @@ def read_csv(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
                                  "Rename one.")
         keys = [f"c{place}" for place in range(len(header))]
         with _open(source) as stream:
+            counted = _Quotes(stream)
             reader = pa_csv.open_csv(
-                stream,
+                pa.PythonFile(counted, "r"),
                 # No threads: in parallel the parser does not know the number of a bad record.
                 read_options=pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK, encoding="latin-1",
                                                 column_names=keys),
@@ -79,8 +81,41 @@ def read_csv(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
         if bad:
             _check_quotes(source, bad)
             yield Chunk(np.zeros(0, dtype=np.int64), {}, [(row, _utf8(text)) for row, text in bad])
+        if counted.odd and _ends_in_quotes(source, delimiter):
+            raise InputError(f"{source.name}, {source.row(last)}: a quote opens and never closes. Mend the quote, or "
+                             "export the file again.")
     except (pa.ArrowException, OSError, EOFError) as error:
         raise _failure(source, last, error) from None
+
+
+class _Quotes(io.RawIOBase):
+    """A stream that knows whether the quotes in what was read are even: else one may never close."""
+
+    def __init__(self, stream: pa.NativeFile) -> None:
+        self._stream = stream
+        self.odd = False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._stream.read(size)
+        self.odd ^= bool(data.count(b'"') % 2)
+        return data
+
+
+def _ends_in_quotes(source: Source, delimiter: str) -> bool:
+    """Whether the file ends within a quoted field, as the parser that is slow and strict sees it."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        with _open(source) as stream:
+            for _ in csv.reader(io.TextIOWrapper(stream, "latin-1", newline=""), delimiter=delimiter, strict=True):
+                pass
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    finally:
+        csv.field_size_limit(before)
+    return False
 
 
 def _open(source: Source) -> pa.NativeFile:

@@ -34,10 +34,26 @@ def read_parquet(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
     InputError
         When the file is not Parquet, is truncated or damaged, or lacks a required column.
     """
+    return _read(source, names, names)
+
+
+def parquet_times(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
+    """The same with the times alone: as many records a chunk.
+
+    Raises
+    ------
+    InputError
+        As `read_parquet`.
+    """
+    return _read(source, names, {"timestamp": names["timestamp"]})
+
+
+def _read(source: Source, names: Mapping[str, str], asked: Mapping[str, str]) -> Iterator[Chunk]:
+    """Chunks of the columns that are asked for, as long as if all were."""
     metadata = _metadata(source)
     try:
         # Without pre-buffering only the pages of the batch in hand are held.
-        labels = [names[name] for name in _LABELS if names[name] in metadata.schema.to_arrow_schema().names]
+        labels = _labels(metadata.schema.to_arrow_schema(), names)
         file = pq.ParquetFile(source.for_arrow(), metadata=metadata, pre_buffer=False,
                               buffer_size=_HERE if isinstance(source.path, Path) else _AWAY, read_dictionary=labels)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -53,6 +69,7 @@ def read_parquet(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
             if twice:
                 raise InputError(f"{source.name}: two columns are called {quoted(twice[0])}. Rename one.")
             size = _ROWS_WITH_LISTS if "hash_ids" in mine else _ROWS
+            mine = {name: column for name, column in mine.items() if name in asked}
             wanted = list(dict.fromkeys(mine.values()))
             for batch in file.iter_batches(size, row_groups=list(groups), columns=wanted):
                 rows = np.arange(row + 1, row + 1 + batch.num_rows, dtype=np.int64)
@@ -61,6 +78,12 @@ def read_parquet(source: Source, names: Mapping[str, str]) -> Iterator[Chunk]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{source.name}: damaged Parquet data after row {row} ({_first_line(error)}). "
                          "Copy or export it again.") from None
+
+
+def _labels(schema: pa.Schema, names: Mapping[str, str]) -> list[str]:
+    """Columns to be read as codes; a column in columns has no name that could be read so."""
+    present = [names[name] for name in _LABELS if schema.names.count(names[name]) == 1]
+    return [column for column in present if not pa.types.is_nested(schema.field(column).type)]
 
 
 def parquet_pieces(source: Source) -> list[Source]:

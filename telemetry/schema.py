@@ -69,8 +69,9 @@ FLAGS: Final = {
     "unsessioned": "no session id: in the totals, in no session metric",
     "out_of_order": "its predecessor in the session, by time, stands later in the input",
     "failed": "status error: kept as arrival and access",
-    "clock_reversal": "a call that starts before the preceding record of its file",
+    "clock_reversal": "a record that starts before the preceding one of its file that can be used; of the whole input, "
+    "before repeats are set aside",
     "zero_context": "a context of 0 tokens: an access of size 0, without a reuse",
     "duplicate_suspected": "equal to another row in every column, but without a call id: kept",
-    "bad_optional": "an optional field that does not parse: taken as not reported",
+    "bad_optional": "an optional field that does not parse: taken as not reported; records of the whole input",
 }

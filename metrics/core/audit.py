@@ -14,11 +14,15 @@ from telemetry.schema import DEFECTS, FLAGS
 
 __all__ = ["NUMBERS", "Audit", "audit"]
 
+#: Flags that are counted while the input is read, before there is a window.
+_OF_INPUT = ("clock_reversal", "bad_optional")
+
 NUMBERS: tuple[Number, ...] = (
     Number("audit.rows_read", "rows", "records of the input"),
     Number("audit.rows_used", "rows", "records that became calls of the window"),
     *(Number(f"audit.rows_excluded.{reason}", "rows", meaning) for reason, meaning in DEFECTS.items()),
-    *(Number(f"audit.flags.{flag}", "rows", meaning) for flag, meaning in FLAGS.items()),
+    *(Number(f"audit.flags.{flag}", "rows", meaning, None if flag in _OF_INPUT else "calls of the window")
+      for flag, meaning in FLAGS.items()),
 )
 
 
@@ -27,8 +31,8 @@ class Audit:
     """What became of each row of the input, for one window.
 
     `examples` are places only (file number, row, column), since values can hold identifiers.
-    `flags` count used rows of the window, but for `clock_reversal` and `bad_optional`, which the
-    adapter counts over the whole input.
+    `flags` count used rows of the window, but for those of `_OF_INPUT`, which the adapter counts over the whole
+    input.
     """
 
     read: int
@@ -43,7 +47,8 @@ class Audit:
         values = {"audit.rows_read": self.read, "audit.rows_used": self.used}
         values |= {f"audit.rows_excluded.{reason}": n for reason, n in self.excluded.items()}
         values |= {f"audit.flags.{flag}": n for flag, n in self.flags.items()}
-        return Findings({key: Finding(value, self.read) for key, value in values.items()})
+        used = {f"audit.flags.{flag}" for flag in self.flags if flag not in _OF_INPUT}
+        return Findings({key: Finding(value, self.used if key in used else self.read) for key, value in values.items()})
 
     def as_json(self) -> dict[str, Any]:
         """The content of audit.json."""

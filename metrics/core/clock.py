@@ -143,7 +143,8 @@ def parse_window(text: str, zone: ZoneInfo) -> Window:
         raise UsageError(f"{shorten(text)!r} is no window. Write START/END, such as 2026-01-01/2026-01-02.")
     start, end = (_moment(part, zone) for part in parts)
     if start >= end:
-        raise UsageError(f"the window {shorten(text)!r} ends before it starts.")
+        ends = "where it starts, and its end is not included" if start == end else "before it starts"
+        raise UsageError(f"the window {shorten(text)!r} ends {ends}.")
     return Window("window", start, end)
 
 

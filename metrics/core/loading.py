@@ -22,7 +22,7 @@ from metrics.core.names import NUMBERED, NUMBERED_SCHEMA, Names, Numbers
 from metrics.core.session_ids import SESSION_SCHEMA, SessionIds
 from metrics.core.tally import Tally
 from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
-from telemetry.errors import InputError
+from telemetry.errors import InputError, KvcensusError
 from telemetry.places import locate
 from telemetry.registry import find_adapter
 
@@ -37,6 +37,8 @@ STORED = [name for name in NUMBERED_SCHEMA.names if name not in ("source_rank", 
 _ROWS_AT_ONCE = 1 << 17
 _LOOKS = 8
 _RAW_SCHEMA = pa.schema([pa.field("pos", pa.int64()), *(NUMBERED_SCHEMA.field(name) for name in STORED)])
+#: What was wrong with the calls of a piece, the names that they number, and what they sum up to.
+_Seen = tuple[str, Names, Tally]
 _POS = f"cast(source_rank as bigint) * {ROWS_PER_FILE} + source_row as pos"
 
 
@@ -85,10 +87,14 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
     """
     if adapter.pieces is None:
         raise ValueError(f"files of the format {adapter.name} depend on each other")
-    pieces = [piece for source in sources for piece in adapter.pieces(source)]
+    pieces, unfit = _pieces(adapter, sources, options)
     names, tally = _first_names(adapter, pieces, options), Tally()
     read = partial(_read, format_name=adapter.name, options=options, strict=log.strict, expected=names)
-    found = engine.spread({"raw": _RAW_SCHEMA, "session_ids": SESSION_SCHEMA}, pieces, read)
+    results = engine.spread({"raw": _RAW_SCHEMA, "session_ids": SESSION_SCHEMA}, pieces, read)
+    failed = next((part for part in results if isinstance(part, KvcensusError)), unfit)
+    if failed is not None:
+        raise failed
+    found = [part for part in results if not isinstance(part, KvcensusError)]
     work, right = [], True
     for file, (collected, local, seen) in zip(engine.files("raw"), found, strict=True):
         log.absorb(collected)
@@ -102,6 +108,20 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
     return Loaded(names, tally, sessions="session_ids")
 
 
+def _pieces(adapter: Adapter, sources: Sequence[Source],
+            options: ReadOptions) -> tuple[list[Source], InputError | None]:
+    """The pieces of the files up to the first that cannot be read, and its error: a file before it may have one, too,
+    which is the one to be told."""
+    assert adapter.pieces is not None
+    found: list[Source] = []
+    try:
+        for some in adapter.pieces(sources, options):
+            found += some
+    except InputError as error:
+        return found, error
+    return found, None
+
+
 def _first_names(adapter: Adapter, pieces: Sequence[Source], options: ReadOptions) -> Names:
     """Names at the beginning of some pieces: where no others come, the pieces agree on their numbers."""
     names = Names()
@@ -113,9 +133,19 @@ def _first_names(adapter: Adapter, pieces: Sequence[Source], options: ReadOption
 
 
 def _read(source: Source, sinks: Mapping[str, Sink], *, format_name: str, options: ReadOptions, strict: bool,
-          expected: Names) -> tuple[str, Names, Tally]:
-    """Give the calls of one piece, and their session ids, to sinks; returns what was wrong with them, the names that
-    they number, and what they sum up to. Runs on a worker."""
+          expected: Names) -> _Seen | KvcensusError:
+    """Give the calls of one piece, and their session ids, to sinks; returns what was seen, or why it cannot be read.
+
+    Runs on a worker. An error is no failure of it: of all pieces' errors that of the first is told, whenever it came.
+    """
+    try:
+        return _read_piece(source, sinks, format_name, options, strict, expected)
+    except KvcensusError as error:
+        return error
+
+
+def _read_piece(source: Source, sinks: Mapping[str, Sink], format_name: str, options: ReadOptions, strict: bool,
+                expected: Names) -> _Seen:
     log, names, tally, sessions = DefectLog(strict=strict), Names(), Tally(), SessionIds(sinks["session_ids"])
     names.adopt(expected)
     for batch in tally.watched(names.numbered(find_adapter(format_name).read([source], options, log))):

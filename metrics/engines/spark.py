@@ -7,11 +7,13 @@ no number, and memory does not grow with the calls.
 from __future__ import annotations
 
 import itertools
+import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.fs
@@ -85,7 +87,7 @@ class SparkEngine:
         with _writer(folder, 0, schema) as write:
             for batch in batches:
                 write(batch)
-        self._adopt(name, self.session.read.parquet(folder).selectExpr(*_select_list(columns)), folder)
+        self._adopt(name, self.session.read.parquet(_pattern(folder)).selectExpr(*_select_list(columns)), folder)
 
     def put(self, name: str, table: pa.Table) -> None:
         self.drop(name)
@@ -102,7 +104,7 @@ class SparkEngine:
 
         results = self._tasks(parts, run)
         for name, folder in folders.items():
-            self._adopt(name, self.session.read.parquet(folder), folder)
+            self._adopt(name, self.session.read.parquet(_pattern(folder)), folder)
         return results
 
     def files(self, name: str) -> list[str]:
@@ -169,8 +171,8 @@ class SparkEngine:
     def _write(self, name: str, frame: DataFrame) -> None:
         folder = self._new(name)
         # The JVM writes ORC in two thirds of the time that it takes for Parquet, and reads both as fast.
-        frame.write.format(_OF_THE_JVM).option("compression", "none").save(folder)
-        self._adopt(name, self.session.read.format(_OF_THE_JVM).schema(frame.schema).load(folder), folder)
+        frame.write.format(_OF_THE_JVM).option("compression", "none").save(_literal(folder))
+        self._adopt(name, self.session.read.format(_OF_THE_JVM).schema(frame.schema).load(_pattern(folder)), folder)
 
     def _new(self, name: str) -> str:
         """A folder of its own for each table that was ever made: a query may read what it replaces."""
@@ -242,6 +244,16 @@ def _rename(system: pa.fs.FileSystem, before: str, after: str) -> None:
     except NotImplementedError:
         system.copy_file(before, after)
         system.delete_file(before)
+
+
+def _literal(folder: str) -> str:
+    """A folder as Hadoop takes it: without the escapes that a URI of this machine has."""
+    return unquote(folder) if folder.startswith("file:") else folder
+
+
+def _pattern(folder: str) -> str:
+    """The same where Hadoop would take some characters for a pattern."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", _literal(folder))
 
 
 def _entries(folder: str) -> list[pa.fs.FileInfo]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from telemetry.readers_calls import Normaliser
 from telemetry.readers_chunk import REQUIRED, Chunk, column_names
 from telemetry.readers_csv import read_csv
 from telemetry.readers_jsonl import read_jsonl
-from telemetry.readers_parquet import parquet_pieces, read_parquet
+from telemetry.readers_parquet import parquet_pieces, parquet_times, read_parquet
 
 __all__ = ["ADAPTER"]
 
@@ -61,9 +62,22 @@ def check(sources: Sequence[Source], options: ReadOptions, log: DefectLog) -> No
                          "file of the input. Correct the name, or take the line out.")
 
 
-def pieces(source: Source) -> list[Source]:
-    """A Parquet file in pieces of row groups; any other file as one."""
-    return parquet_pieces(source) if _reader(source) is read_parquet else [source]
+def pieces(sources: Sequence[Source], options: ReadOptions) -> Iterator[list[Source]]:
+    """A Parquet file in pieces of row groups; any other file as one.
+
+    Raises
+    ------
+    InputError, UsageError
+        As `read`, as far as a file's footer and its first timestamps tell.
+    """
+    names = column_names(options)
+    for source, reader in [(source, _reader(source)) for source in sources]:
+        parts = parquet_pieces(source) if reader is read_parquet else [source]
+        if len(parts) > 1:
+            judge = Normaliser(source, options, DefectLog())
+            any(judge.judged(_with_partition(chunk, source, names)) for chunk in parquet_times(source, names))
+            parts = [replace(part, piece=replace(part.piece, judged=True)) for part in parts if part.piece]
+        yield parts
 
 
 def _reader(source: Source) -> Callable[[Source, Mapping[str, str]], Iterator[Chunk]]:
