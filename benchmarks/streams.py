@@ -1,4 +1,4 @@
-"""Replay streams for the benchmarks: of a trace, made once by the pipeline's own steps; and repeated."""
+"""Replay streams for the benchmarks: of a trace, made once by the pipeline's own steps; repeated; and drawn."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.bench import made_stream
 from metrics.core.classes import DEFAULT_RULES
 from metrics.core.clock import Window
 from metrics.core.ingest import ingest
 from metrics.core.loading import stream
 from metrics.core.trace import Settings, Trace
 from metrics.engines.duckdb import DuckEngine
+from replay.residency.stream import build_stream
 from replay.residency.stream_file import StreamFile, extract_stream
 from telemetry.adapter import DefectLog, ReadOptions
 from telemetry.registry import find_adapter
 from telemetry.sources import expand
 
-__all__ = ["repeated", "stream_of"]
+__all__ = ["drawn", "repeated", "stream_of"]
+
+#: Calls and objects of the part that a drawn stream repeats.
+PART, PART_OBJECTS = 1_000_000, 38_800
 
 
 def stream_of(trace: Path, folder: Path) -> Path:
@@ -51,12 +56,40 @@ def repeated(path: Path, times: int) -> Path:
         if name.startswith("next_use_"):
             again[np.tile(values == calls, times)] = calls * times
         columns[name] = pa.array(again)
-    made = pa.table(columns).replace_schema_metadata(table.schema.metadata)
-    partial = longer.with_suffix(".partial")
-    with pa.OSFile(str(partial), "wb") as sink, pa.ipc.new_file(sink, made.schema) as writer:
-        writer.write_table(made)
-    partial.rename(longer)
+    _write(pa.table(columns).replace_schema_metadata(table.schema.metadata), longer)
     return longer
+
+
+def drawn(calls: int, folder: Path) -> Path:
+    """A stream drawn with a seed, by session only: a part repeated with new objects, the last time cut; made once.
+
+    It is made in a process of its own, whose memory is not what is measured.
+    """
+    path = folder / f"drawn-{calls}.arrow"
+    if not path.exists():
+        folder.mkdir(exist_ok=True)
+        subprocess.run([sys.executable, str(Path(__file__).resolve()), str(calls), str(path), "--draw"], check=True)
+    return path
+
+
+def _draw(calls: int, path: Path) -> None:
+    part = made_stream(PART, PART_OBJECTS)
+    objects = np.empty(calls, np.int32)
+    tokens = np.empty(calls, np.int64)
+    for turn, start in enumerate(range(0, calls, PART)):
+        length = min(PART, calls - start)
+        objects[start:start + length] = part.objects[:length] + np.int32(turn * PART_OBJECTS)
+        tokens[start:start + length] = part.tokens[:length]
+    whole = build_stream(objects, tokens, int(objects.max()) + 1, np.arange(calls, dtype=np.int64) * 1_000_000)
+    _write(pa.table({"t_us": whole.time_us, "tokens": tokens, "object_session": objects,
+                     "next_use_session": whole.next_use}).replace_schema_metadata({"hour": "", "sample": "null"}), path)
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    partial = path.with_suffix(".partial")
+    with pa.OSFile(str(partial), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    partial.rename(path)
 
 
 def _step(name: str, calls: int, column: pa.Array) -> int | None:
@@ -85,4 +118,7 @@ def _extract(trace: Path, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    _extract(Path(sys.argv[1]), Path(sys.argv[2]))
+    if sys.argv[3:] == ["--draw"]:
+        _draw(int(sys.argv[1]), Path(sys.argv[2]))
+    else:
+        _extract(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -110,7 +110,9 @@ class StreamFile:
         return build_stream(objects, self._array("tokens")[inside], count, self._array("t_us")[inside])
 
     def _array(self, column: str) -> Any:
-        return self.table[column].combine_chunks().to_numpy()
+        chunks = self.table[column].chunks
+        # The file has one batch: its array is the mapped file itself, where combine_chunks would copy it.
+        return (chunks[0] if len(chunks) == 1 else self.table[column].combine_chunks()).to_numpy()
 
 
 def check_keys(keys: tuple[str, ...]) -> tuple[str, ...]:

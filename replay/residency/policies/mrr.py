@@ -77,7 +77,7 @@ def _mrr(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
         # `resident` is the others' here; 0 <= spares the machine code a test of where an index counts from.
         size = tokens[i] * UNITS
         room = budget - size
-        if 0 <= whole_from and whole_from + 2 <= i:
+        if 0 <= whole_from < i - 1:
             first = tokens[whole_from] * saved * _live(next_use[whole_from], i, gone)
             second = tokens[whole_from + 1] * saved * _live(next_use[whole_from + 1], i, gone)
             one = resident - room > 0
