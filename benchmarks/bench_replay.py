@@ -8,8 +8,8 @@
 libCacheSim (PyPI `libcachesim`) runs its C loop over a binary trace of the same accesses, on one core as the kernels
 do, with the same budget. It cannot grow an object, so each has its mean size there, and it frees none after its last
 use. Reading is taken off: the time of the same loop over a cache of one byte, into which nothing fits. That takes off a
-failing look-up a call, too, so the ratios are rather too low. Both sides alternate, in processor time; ratios are of the
-medians. The grid's time is that of the clock.
+failing look-up a call, too, so the ratios are rather too low. Both sides alternate, in processor time; ratios are of
+the medians. The grid's time is that of the clock.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
-from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -33,17 +32,20 @@ def compiled(function: Function) -> Function:
     return cast(Function, numba.njit(cache=True, nogil=True)(function))
 
 
+_code: Any = cgutils
+
+
 def _prefetch(typing: Any, array: Any, row: Any) -> Any:
     """What `prefetch` compiles to: LLVM's instruction of that name."""
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         rows = context.make_array(array)(context, builder, arguments[0])
         at = [context.cast(builder, arguments[1], row, types.intp), context.get_constant(types.intp, 0)]
-        pointer = cgutils.get_item_pointer(context, builder, array, rows, at, wraparound=False)
-        address, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
-        instruction = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.VoidType(), [address, flag, flag, flag]), "llvm.prefetch.p0")
+        pointer = _code.get_item_pointer(context, builder, array, rows, at, wraparound=False)
+        flag = _code.int32_t
+        shape = _code.ir.FunctionType(_code.ir.VoidType(), [_code.voidptr_t, flag, flag, flag])
+        instruction = _code.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")
         # To read, to keep in every cache, data.
-        builder.call(instruction, [builder.bitcast(pointer, address), *(ir.Constant(flag, of) for of in (0, 3, 1))])
+        builder.call(instruction, [builder.bitcast(pointer, _code.voidptr_t), *(flag(of) for of in (0, 3, 1))])
         return context.get_dummy_value()
     return types.void(array, row), emit
 
