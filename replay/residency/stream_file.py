@@ -186,7 +186,8 @@ class StreamFile:
         values = self._column(column)
         if values.null_count:
             raise InputError(f"a replay stream lacks values in its column {column}: it is damaged. {_AGAIN}")
-        return values.combine_chunks().to_numpy()
+        # The file has one batch: its array is the mapped file itself, where combine_chunks would copy it.
+        return (values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()).to_numpy()
 
     def _column(self, column: str) -> pa.ChunkedArray:
         if column not in self.table.column_names or not pa.types.is_integer(self.table.schema.field(column).type):

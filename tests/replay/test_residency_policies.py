@@ -105,6 +105,13 @@ def test_mrr_fits_four_copies_in_the_place_of_one_object():
     check("mrr", "A8 B8 C8 D8 A8 B8 C8 D8", 14, "mmmmcccc")
 
 
+@pytest.mark.parametrize(("size", "expected"), [(4, "hhhh"), (7, "hhhc"), (10, "hhcc"), (13, "hccc"), (16, "cccc")])
+def test_mrr_demotes_as_many_as_it_takes(size: int, expected: str):
+    # Each demotion of 4 saves 3, so E at 4, 7, 10, 13, 16 fits beside A to D in 20 after none, one, ... four of them.
+    # The first promotion (4 - 1 more) demotes E, the oldest by then, which makes room for the other ones.
+    check("mrr", f"A4 B4 C4 D4 E{size} D4 C4 B4 A4", 20, "mmmmm" + expected, release=("never",))
+
+
 @pytest.mark.parametrize(("policy", "expected"), [("lru", "mhmmhm"), ("mrr", "mhmmhm"), ("fnu", "mhmhhm")])
 def test_without_a_budget_only_empty_objects_stay(policy: str, expected: str):
     # A0 is present at size 0: hit. B3 cannot stay; LRU and MRR discard A, the older, before it,

@@ -14,7 +14,7 @@ from collections import OrderedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.residency.compiled import compiled
+from replay.residency.compiled import AHEAD, compiled, prefetch
 from replay.residency.keeping import WHOLE
 from replay.residency.policy import MISSED, Outcome, Policy
 from replay.residency.stream import UNITS, Stream
@@ -42,8 +42,8 @@ def _lru(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
     misses = 0
     missed_tokens = 0
     for i in range(n):
+        prefetch(node, objects[min(i + AHEAD, n - 1)])
         item = objects[i]
-        size = tokens[i] * UNITS
         # Arithmetic on truth values instead of branches: near an even mix of hits and misses,
         # branches that the processor cannot predict would cost more than everything else.
         miss = node[item, LAST] < oldest
@@ -51,18 +51,20 @@ def _lru(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
         missed_tokens += tokens[i] * miss
         if log.size:
             log[i] = MISSED * miss
-        resident += size - node[item, SIZE] * (not miss)
+        resident -= node[item, SIZE] * (not miss)
+        size = tokens[i] * UNITS
         node[item, LAST] = i
         node[item, SIZE] = size
-        while resident > budget and oldest < i:
+        # `resident` is the others' here; 0 <= spares the machine code a test of where an index counts from.
+        room = budget - size
+        while resident > room and 0 <= oldest < i:
             live = (next_use[oldest] > i) & (next_use[oldest] < gone)
             resident -= tokens[oldest] * UNITS * live
             oldest += 1
-        if resident > budget:
-            resident = 0
+        if room < 0:
+            size = 0
             oldest = i + 1
-        elif release_last and next_use[i] == n:
-            resident -= size
+        resident += size * (next_use[i] < gone)
     return misses, missed_tokens
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.residency.compiled import compiled
+from replay.residency.compiled import AHEAD, compiled, prefetch
 from replay.residency.keeping import Keeping
 from replay.residency.policies.mrr import INT4
 from replay.residency.policy import MISSED, PROMOTED, Outcome, Policy, Replay
@@ -52,11 +52,11 @@ def _mrr_host(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: N
     down = 0
     up = 0
     for i in range(n):
+        prefetch(node, objects[min(i + AHEAD, n - 1)])
         item = objects[i]
-        before = node[item, LAST]
         # Arithmetic on truth values instead of branches, as in LRU.
-        miss = before < copy_from
-        whole = before >= whole_from
+        miss = node[item, LAST] < copy_from
+        whole = node[item, LAST] >= whole_from
         promoted = (not miss) & (not whole)
         misses += miss
         missed_tokens += tokens[i] * miss
@@ -66,27 +66,33 @@ def _mrr_host(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: N
         copy = node[item, TOKENS] * INT4 * promoted
         hosted -= copy
         up += copy
-        resident += (tokens[i] - node[item, TOKENS] * whole) * UNITS
+        resident -= node[item, TOKENS] * UNITS * whole
         node[item, LAST] = i
         node[item, TOKENS] = tokens[i]
-        while resident > budget:
-            # An entry is live if no later access superseded it and its object was not released; the accessed one
-            # is not released yet.
-            live = ((next_use[whole_from] > i) & (next_use[whole_from] < gone)) | (whole_from == i)
-            moved = tokens[whole_from] * live
+        # `resident` and `hosted` are the others' here; 0 <= as in LRU.
+        size = tokens[i] * UNITS
+        copy = 0
+        room = budget - size
+        while resident > room and 0 <= whole_from < i:
+            moved = tokens[whole_from] * ((next_use[whole_from] > i) & (next_use[whole_from] < gone))
             resident -= moved * UNITS
             hosted += moved * INT4
             down += moved * INT4
             whole_from += 1
-        while hosted > host_budget:
-            live = ((next_use[copy_from] > i) & (next_use[copy_from] < gone)) | (copy_from == i)
+        if room < 0:
+            size = 0
+            copy = tokens[i] * INT4
+            down += copy
+            whole_from = i + 1
+        while hosted > host_budget - copy and 0 <= copy_from < i:
+            live = (next_use[copy_from] > i) & (next_use[copy_from] < gone)
             hosted -= tokens[copy_from] * INT4 * live
             copy_from += 1
-        if release_last and next_use[i] == n:
-            if whole_from <= i:
-                resident -= tokens[i] * UNITS
-            elif copy_from <= i:
-                hosted -= tokens[i] * INT4
+        if copy > host_budget:
+            copy = 0
+            copy_from = i + 1
+        resident += size * (next_use[i] < gone)
+        hosted += copy * (next_use[i] < gone)
     return misses, missed_tokens, promotions, down, up
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.idle_cap import CAPS
-from replay.residency.compiled import compiled
+from replay.residency.compiled import AHEAD, compiled, prefetch
 from replay.residency.keeping import WHOLE
 from replay.residency.policy import MISSED, Outcome, Policy, Replay
 from replay.residency.stream import UNITS, Stream
@@ -54,30 +54,31 @@ def _ttl(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
     misses = 0
     missed_tokens = 0
     for i in range(n):
-        while oldest < i and time_us[i] - time_us[oldest] > cap_us:
+        prefetch(node, objects[min(i + AHEAD, n - 1)])
+        while 0 <= oldest < i and time_us[i] - time_us[oldest] > cap_us:
             # The accessed object's own last access is not superseded yet: >= i.
             live = (next_use[oldest] >= i) & (next_use[oldest] < gone)
             resident -= tokens[oldest] * UNITS * live
             oldest += 1
         item = objects[i]
-        size = tokens[i] * UNITS
         miss = node[item, LAST] < oldest
         misses += miss
         missed_tokens += tokens[i] * miss
         if log.size:
             log[i] = MISSED * miss
-        resident += size - node[item, SIZE] * (not miss)
+        resident -= node[item, SIZE] * (not miss)
+        size = tokens[i] * UNITS
         node[item, LAST] = i
         node[item, SIZE] = size
-        while resident > budget and oldest < i:
+        room = budget - size
+        while resident > room and 0 <= oldest < i:
             live = (next_use[oldest] > i) & (next_use[oldest] < gone)
             resident -= tokens[oldest] * UNITS * live
             oldest += 1
-        if resident > budget:
-            resident = 0
+        if room < 0:
+            size = 0
             oldest = i + 1
-        elif release_last and next_use[i] == n:
-            resident -= size
+        resident += size * (next_use[i] < gone)
     return misses, missed_tokens
 
 
