@@ -27,6 +27,7 @@ __all__ = [
     "percent_axis",
     "positive",
     "reference",
+    "share_axis",
     "time_axis",
 ]
 
@@ -73,6 +74,15 @@ def _plain(axis: Any, formatter: Any, log: bool) -> None:
         axis.set_major_locator(LogLocator(numticks=7))
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda v, _: formatter(v)))
+
+
+def share_axis(ax: Axes, shares: Sequence[float]) -> None:
+    """A log x axis with a tick at each share."""
+    ax.set_xscale("log")
+    ax.set_xticks(shares, [f"{share * 100:g}%" for share in shares])
+    ax.set_xticks([], minor=True)
+    if len(shares) == 1:
+        ax.set_xlim(shares[0] / 3, shares[0] * 3)
 
 
 def time_axis(axis: Any, low: float, high: float) -> None:

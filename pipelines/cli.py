@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pipelines.streams import say, tell
+from pipelines.version import VERSION
 from telemetry.errors import EXIT_OK, EXIT_USAGE, KvcensusError, quoted
 
 __all__ = ["main"]
@@ -15,6 +16,7 @@ usage: kvcensus COMMAND ...
 
 commands:
   characterize   from a call log to a report on its KV cache
+  compare        several results side by side in one page
   generate       a synthetic call log with the statistics of a published one
 
 `kvcensus COMMAND --help` tells more; `kvcensus --version` tells the version.
@@ -28,6 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from pipelines.characterize import main as characterize
 
         return characterize(words[1:], prog="kvcensus characterize", process=argv is None)
+    if words and words[0] == "compare":
+        from pipelines.compare import main as compare
+
+        return compare(words[1:], prog="kvcensus compare", process=argv is None)
     if words and words[0] == "generate":
         from pipelines.generate import main as generate
 
@@ -48,11 +54,9 @@ def _about(words: Sequence[str]) -> int:
         say(_HELP, end="")
         return EXIT_OK
     if words[0] == "--version":
-        from importlib import metadata
-
-        say(f"kvcensus {metadata.version('kvcensus')}")
+        say(f"kvcensus {VERSION}")
         return EXIT_OK
-    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, generate.")
+    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, compare, generate.")
     return EXIT_USAGE
 
 

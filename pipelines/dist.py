@@ -71,12 +71,7 @@ def write_code(path: Path, root: Path = _ROOT) -> Path:
     UsageError
         When `root` is no checkout.
     """
-    project = _project(root)
-    name, version = project["project"]["name"], project["project"]["version"]
-    files = {file.relative_to(root).as_posix(): file.read_bytes() for file in _files(project, root)}
-    # A zip is nothing installed: without this nobody could ask for our version.
-    about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    files[f"{name}-{version}.dist-info/METADATA"] = about.encode()
+    files = {file.relative_to(root).as_posix(): file.read_bytes() for file in _files(_project(root), root)}
     partial = path.with_suffix(".partial")
     # Stored, not deflated: what zlib makes of the same bytes differs from build to build.
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:

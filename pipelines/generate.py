@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pipelines.command import run_command
 from pipelines.stop import Stop
 from pipelines.streams import say, tell
+from pipelines.version import VERSION
 from telemetry.errors import EXIT_OK, EXIT_OURS
 
 if TYPE_CHECKING:
@@ -45,14 +46,12 @@ def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
 
 def _write(options: GenerateOptions, progress: Progress) -> None:
     """The trace and what belongs to it, in place when all of it is there."""
-    from importlib import metadata
-
     from tracesim.timeline import Timeline
     from tracesim.writer import TraceWriter
 
     timeline = Timeline(options.profile, options.seed, threads=options.threads)
     about = {"profile": options.profile.name, "seed": str(options.seed), "command": options.command,
-             "kvcensus": metadata.version("kvcensus")}
+             "kvcensus": VERSION}
     with (progress.stage("generating", f"{options.profile.window.sessions:,} sessions"), _whole(options.out) as folder,
           TraceWriter(folder / CALLS, options.profile, about) as writer):
         for done, calls in timeline.pieces():

@@ -17,6 +17,7 @@ from metrics.core.clock import iso
 from metrics.core.store import FORMAT_VERSION
 from metrics.core.trace import Trace
 from pipelines.options import Options
+from pipelines.version import VERSION
 from telemetry.adapter import Source
 
 __all__ = ["manifest"]
@@ -31,7 +32,7 @@ def manifest(options: Options, trace: Trace, sources: Sequence[Source], digest: 
     start, end = trace.window.start_us, trace.window.end_us
     return {
         "format_version": FORMAT_VERSION,
-        "kvcensus_version": metadata.version("kvcensus"),
+        "kvcensus_version": VERSION,
         "name": options.name,
         "window": {
             "name": trace.window.name, "tz": zone.key,

@@ -7,12 +7,9 @@ line for each of several. The same store gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from figures import budget, geometry
@@ -23,6 +20,7 @@ from figures.spec import FigureSpec
 from figures.svg import to_svg
 from figures.units import clean
 from report_templates import context, tables
+from report_templates.page import environment, style_sheet
 
 __all__ = ["render_index", "render_report"]
 
@@ -46,23 +44,6 @@ _REPLAYED = "replay.busiest-hour.session.lru.b10"
 SERVED_TABLES = ("models", "deployments")
 
 
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader(__package__, ""),  # also where the packages lie in a zip file
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-
-
-def _style() -> Markup:
-    """The style sheet. It is ours, so it goes in as it is."""
-    return Markup(resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8"))
-
-
 def render_report(results: ResultsLike) -> str:
     """The report of one window as an HTML page."""
     figures = [_figure(spec, results) for spec in all_figures() if spec.asked(results)]
@@ -77,10 +58,10 @@ def render_report(results: ResultsLike) -> str:
     groups, left_out = context.number_groups(results, named)
     summary = [f for f in figures if f["spec"].in_summary]
     return (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
-            style=_style(),
+            style=style_sheet(),
             title=f"{head['name']}: KV-cache residency",
             head=head,
             glance=glance,
@@ -151,9 +132,9 @@ def render_index(title: str, windows: Sequence[tuple[str, str, ResultsLike]]) ->
             }
         )
     return (
-        _environment()
+        environment()
         .get_template("index.html.j2")
-        .render(style=_style(), title=clean(title, 200), columns=[name for _, name in columns], lines=lines)
+        .render(style=style_sheet(), title=clean(title, 200), columns=[name for _, name in columns], lines=lines)
     )
 
 

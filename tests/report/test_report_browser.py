@@ -10,6 +10,9 @@ import subprocess
 import pytest
 import report_stores as stores
 
+from figures.compared.spec import Compared
+from metrics.core.contrast import contrasts
+from report_templates.compared import render_comparison
 from report_templates.render import render_index, render_report
 
 pytestmark = pytest.mark.browser
@@ -32,7 +35,7 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The three reports and their index as files."""
+    """The three reports, their index and their comparison as files."""
     found = tmp_path_factory.mktemp("report")
     windows = []
     for kind in ("deep", "shallow", "unknown"):
@@ -40,6 +43,9 @@ def folder(tmp_path_factory):
         (found / f"{kind}.html").write_text(render_report(store), encoding="utf-8")
         windows.append((kind, f"{kind}.html", store))
     (found / "index.html").write_text(render_index("Windows", windows), encoding="utf-8")
+    side = [Compared(f"{kind}, a name as long as names can be", store, i) for i, (kind, _, store) in enumerate(windows)]
+    page = render_comparison("Compared", side, contrasts([store for *_, store in windows]), ["They differ."])
+    (found / "compare.html").write_text(page, encoding="utf-8")
     return found
 
 
@@ -68,7 +74,7 @@ def _open(browser, path, width=1280, scheme="light"):
     browser.get(path.as_uri())
 
 
-@pytest.mark.parametrize("name", ["deep", "shallow", "unknown", "index"])
+@pytest.mark.parametrize("name", ["deep", "shallow", "unknown", "index", "compare"])
 def test_no_console_message_and_no_request(browser, folder, name):
     browser.get_log("browser"), browser.get_log("performance")
     _open(browser, folder / f"{name}.html")
@@ -108,7 +114,7 @@ def test_a_number_leads_to_its_row(browser, folder):
     )
 
 
-@pytest.mark.parametrize("name", ["deep", "unknown", "index"])
+@pytest.mark.parametrize("name", ["deep", "unknown", "index", "compare"])
 def test_a_narrow_screen_does_not_scroll_sideways(browser, folder, name):
     _open(browser, folder / f"{name}.html", width=400)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 400
@@ -146,7 +152,7 @@ def _contrast(one, other):
 @pytest.mark.parametrize("width", [400, 1280])
 def test_no_text_of_a_figure_is_cut_off_or_on_another(browser, folder, width):
     """Every text of every figure lies within its picture, and no two of them overlap much."""
-    for name in ("deep", "shallow"):
+    for name in ("deep", "shallow", "compare"):
         _open(browser, folder / f"{name}.html", width=width)
         assert browser.execute_script(_OVERLAPS) == []
 
