@@ -151,6 +151,7 @@ _KEYS = tuple(
     for target in ("t10",)
 )
 _FLOORS = tuple(f"{base}.floor" for objects in budget.OBJECTS for base in budget.bases(objects))
+_ORDERS = tuple(f"{base}.order_differs" for objects in budget.OBJECTS for base in budget.bases(objects))
 
 FIGURE = FigureSpec(
     name="fig11d",
@@ -158,7 +159,7 @@ FIGURE = FigureSpec(
     question="How much memory does a target need?",
     kind="replayed",
     tables=("replay_size", "replay_order"),
-    keys=_KEYS,
+    keys=(*_KEYS, *_FLOORS, *_ORDERS),
     needs=(),
     subject=_SUBJECT,
     panels=tuple(
@@ -180,8 +181,10 @@ FIGURE = FigureSpec(
     "objects that were replayed first.",
     population="calls with a session id, of the window or of its busiest hour; of the sampled sessions, where a sample "
     "was asked for",
-    counts=tuple((key, f"calls {budget.STREAMS[key.split('.')[1]]}") for key in _FLOORS)
-    + tuple((key.replace(".floor", ".order_differs"), "budgets replayed") for key in _FLOORS),
+    counts=(
+        *((key, f"calls {budget.STREAMS[key.split('.')[1]]}") for key in _FLOORS),
+        *((key, "budgets replayed") for key in _ORDERS),
+    ),
     wording="The sentence speaks of the tightest of a tenth, a fifth and half of the calls that lies between two "
     "budgets replayed under LRU. A better policy “saves memory” when the best one named needs at most three quarters "
     "of LRU’s, else “only memory” buys hits. Under a hundred calls no verdict is given.",
