@@ -1,6 +1,7 @@
 """What was replayed, as curves: misses and missed tokens of one policy against its budget, exact.
 
-Read from the table `residency_replay` of a results store, with or without columns of an interval. Rates are quotients
+Read from the table `residency_replay` of a results store, with or without columns of an interval, and the intervals of
+resampled sessions from `replay_uncertainty`, where it is there. Rates are quotients
 of whole numbers. Bytes can be told for another geometry than that of the store: a budget holds so many tokens, and
 tokens are what a replay counts.
 """
@@ -18,6 +19,10 @@ from telemetry.errors import InputError, escaped
 __all__ = ["MEASURES", "Curve", "Measure", "Point", "Replay", "curves_of", "read_replay"]
 
 Row = Mapping[str, Any]
+
+#: The table of intervals by resampled sessions, and what tells its rows, and those of the replay, apart.
+_UNCERTAINTY = "replay_uncertainty"
+_CELL = ("stream", "object_key", "release", "policy", "budget_share", "budget_bytes")
 
 
 @dataclass(frozen=True)
@@ -142,9 +147,19 @@ def read_replay(results: Results, beta: int | None = None) -> Replay:
     stream, own = str(rows[0]["stream"]), _beta(results)
     tokens, seconds = (_number(results, f"replay.{stream}.{name}") for name in ("tokens", "span_s"))
     scale = Fraction(own if beta is None else beta, own)
-    curves = tuple(curves_of(rows, int(tokens), scale))
+    curves = tuple(curves_of(_with_intervals(results, rows), int(tokens), scale))
     return Replay(curves, stream, round(Fraction(seconds) * 10**6), int(tokens), own if beta is None else beta,
                   sampled="sample_fraction" in rows[0])
+
+
+def _with_intervals(results: Results, rows: Sequence[Row]) -> list[Row]:
+    """Rows with the interval of their bootstrap, where one was asked for; that of a sample goes before."""
+    if not results.has_table(_UNCERTAINTY):
+        return list(rows)
+    ends = {tuple(row[column] for column in _CELL): {"low": row["lo"], "high": row["hi"]}
+            for row in results.table(_UNCERTAINTY).to_pylist() if row["method"] == "bootstrap"}
+    return [row if row.get("low") is not None else {**row, **ends.get(tuple(row[column] for column in _CELL), {})}
+            for row in rows]
 
 
 def curves_of(rows: Iterable[Row], tokens: int, scale: Fraction = Fraction(1)) -> list[Curve]:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cost_stores import platform, row, store
 
@@ -139,6 +141,20 @@ def test_size_with_intervals_of_a_sample(run: Any) -> None:
     assert lru["interval"] == {"low": {"state": "between", "budget_bytes": 1625},
                                "high": {"state": "beyond", "budget_bytes": None}}
     assert run("cost", "--json")["stream"]["sampled"] is True
+
+
+def test_size_with_intervals_of_resampled_sessions(run: Any, tmp_path: Path) -> None:
+    rows = [row("lru", 1000, 60, 6000, share=0.125), row("lru", 2000, 20, 2000)]
+    store(tmp_path / "store", rows)
+    sure = [{**{name: each[name] for name in ("stream", "object_key", "release", "policy", "budget_share",
+                                              "budget_bytes")}, "method": method, "lo": low, "hi": high}
+            for each, low, high in ((rows[0], 0.5, 0.7), (rows[1], 0.1, 0.3))
+            for method, low, high in (("bootstrap", low, high), ("jackknife", 0.0, 1.0))]
+    pq.write_table(pa.Table.from_pylist(sure), tmp_path / "store" / "tables" / "replay_uncertainty.parquet")
+    (lru,) = run("size", "--target-miss", "30%", "--json")["objects"][0]["policies"]
+    assert lru["point"]["budget_bytes"] == 1750
+    assert lru["interval"] == {"low": {"state": "between", "budget_bytes": 1500},
+                               "high": {"state": "between", "budget_bytes": 2000}}
 
 
 def test_bytes_of_the_platforms_geometry(run: Any) -> None:

@@ -46,7 +46,7 @@ def test_figures_come_in_the_order_of_the_paper():
         "fig11b",
         "fig11c",
         "fig11d",
-        "fig11e",
+        "fig11f",
     ]
     assert all(spec.question.endswith("?") for spec in FIGURES)
     assert 5 <= sum(spec.in_summary for spec in FIGURES) <= 8

@@ -31,7 +31,7 @@ OPPOSITE = {
     "fig11b": ("Much may be left to gain", "Little is left to gain"),
     "fig11c": ("Sticky routing pays", "Sticky routing gains little"),
     "fig11d": ("A better policy saves memory", "Memory cannot keep misses low here"),
-    "fig11e": ("Much moves", "Little moves"),
+    "fig11f": ("Much moves", "Little moves"),
 }
 
 
