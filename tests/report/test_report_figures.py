@@ -177,7 +177,7 @@ def test_intervals_are_bands_where_sessions_were_resampled():
 
 
 def test_hours_of_few_calls_are_not_drawn():
-    ax, _ = _drawn("fig11f", "p0", stores.deep())
+    ax, _ = _drawn("fig11e", "p0", stores.deep())
     drawn = ax.lines[0].get_ydata()
     assert [y == y for y in drawn] == [True] * 20 + [False] * 4  # nan: nothing is drawn
     assert drawn[3] == pytest.approx(0.629 - 0.03)
@@ -187,7 +187,7 @@ def test_hours_of_few_calls_are_not_drawn():
 
 def test_a_figure_that_nobody_asked_for_is_left_out():
     store = stores.deep()
-    (spec,) = [spec for spec in FIGURES if spec.name == "fig11f"]
+    (spec,) = [spec for spec in FIGURES if spec.name == "fig11e"]
     assert spec.asked(store)
     store.numbers = {key: number for key, number in store.numbers.items() if not key.startswith("replay.hours.")}
     assert not spec.asked(store)

@@ -31,8 +31,8 @@ OPPOSITE = {
     "fig11b": ("Much may be left to gain", "Little is left to gain"),
     "fig11c": ("Sticky routing pays", "Sticky routing gains little"),
     "fig11d": ("A better policy saves memory", "Memory cannot keep misses low here"),
-    "fig11e": ("Much moves", "Little moves"),
-    "fig11f": ("The choice of the hour matters much", "The choice of the hour hardly matters"),
+    "fig11e": ("The choice of the hour matters much", "The choice of the hour hardly matters"),
+    "fig11f": ("Much moves", "Little moves"),
 }
 
 

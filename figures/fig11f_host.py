@@ -134,7 +134,7 @@ _MOVED = tuple(
 )
 
 FIGURE = FigureSpec(
-    name="fig11e",
+    name="fig11f",
     paper="Section 5.3",
     question="What does a host tier move to keep calls from rebuilding their context?",
     kind="replayed",

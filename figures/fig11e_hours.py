@@ -123,7 +123,7 @@ def _detail(results: ResultsLike) -> Sentence:
 
 
 FIGURE = FigureSpec(
-    name="fig11f",
+    name="fig11e",
     paper="beyond Fig. 11",
     question="How much does it matter which hour is replayed?",
     kind="replayed",
