@@ -92,7 +92,8 @@ def test_windows() -> None:
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("2026-01-01", "no window"), ("a/b", "no time"), ("2026-01-02/2026-01-02", "ends before"), ("1/2/3", "no window"),
+    ("2026-01-01", "no window"), ("a/b", "no time"), ("2026-01-02/2026-01-02", "ends where it starts"),
+    ("2026-01-03/2026-01-02", "ends before it starts"), ("1/2/3", "no window"),
 ])
 def test_what_is_no_window(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):

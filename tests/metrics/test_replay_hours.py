@@ -41,7 +41,7 @@ def test_an_hour_is_a_stream_of_its_own(census: Census, tmp_path: Path) -> None:
     # hour a leaves after its call, its last, so the peak is b with 30 tokens.
     trace = census.trace([call("a", 0, 10), call("b", 1, 20), call("b", 2, 30), call("b", 3600, 40),
                           call("c", 3 * 3600, 60)])
-    file = extract_range(trace, "of the hours", T0, T0 + 4 * HOUR_US, tmp_path / "stream.arrow")
+    file = extract_range(trace, "hours", T0, T0 + 4 * HOUR_US, tmp_path / "stream.arrow")
     hours = hours_here(PLAN, file, Hours(T0, 4, 0), 2, threads=1)
     cells = [hour.cells["session"][0] for hour in hours]
     assert [(hour.sessions, cell.calls, cell.misses, cell.kstar_bytes) for hour, cell in zip(hours, cells,
