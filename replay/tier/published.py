@@ -1,0 +1,38 @@
+"""What the seeds print, for the same workload, platform, budget, row and metric: `published/WORKLOAD.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Printed", "printed"]
+
+_FOLDER = Path(__file__).parent / "published"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A printed value, or a range of them; `kind` is published or derived."""
+
+    low: float
+    high: float
+    kind: str
+    source: str
+
+
+def printed(workload: str, platform: str, tier_bytes: int, rate: float) -> dict[tuple[str, str], Printed]:
+    """(row, metric) -> what is printed, for one cell; empty where a seed has no such cell."""
+    path = _FOLDER / f"{workload}.toml"
+    if not path.is_file():
+        return {}
+    found: dict[tuple[str, str], Printed] = {}
+    for entry in tomllib.loads(path.read_text(encoding="utf-8"))["values"]:
+        if (entry["platform"], _bytes(entry["dram"]), entry["rate"]) == (platform, tier_bytes, rate):
+            low, high = (entry.get(name, entry.get("value")) for name in ("low", "high"))
+            found[entry["row"], entry["metric"]] = Printed(low, high, entry["kind"], entry["source"])
+    return found
+
+
+def _bytes(text: str) -> int:
+    return int(text.removesuffix("GB")) * 10**9
