@@ -18,6 +18,7 @@ _COMMANDS = {
     "replay": ("replaying", "what residency policies miss under memory budgets, over calls or a stream that was kept"),
     "cost": ("cost", "what misses cost in GPU-seconds and money, from results of characterize"),
     "size": ("size", "which memory budget a target needs, from results of characterize"),
+    "ladder": ("ladder", "policies of a DRAM tier side by side on simulated sessions"),
     "compare": ("compare", "several results side by side in one page"),
     "generate": ("generate", "a synthetic call log with the statistics of a published one"),
 }

@@ -1,0 +1,194 @@
+"""The command line of `ladder`, parsed and checked."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kvcensus_gate import GateError
+from pipelines.arguments import Parser
+from replay.residency.budgets import parse_budget
+from replay.tier.condition import Condition
+from replay.tier.platform import ServerFile, load_server, servers
+from replay.tier.studies import STUDIES, of_policies, study
+from replay.tier.workload import REFERENCES
+from telemetry.errors import UsageError, quoted
+
+__all__ = ["LadderOptions", "parse_ladder"]
+
+_EPILOG = """\
+exit codes: 0 done, 2 usage, 3 input or data, 1 our fault, 130 stopped
+
+examples:
+  kvcensus ladder --workload swe --platform h100-tenure --dram 8GB --rate 0.5 --seeds 3
+  kvcensus ladder --workload swe --dram 4GB,8GB,16GB,32GB,64GB --policies lru,gate
+  kvcensus ladder --workload swe --rate 0.25,0.5,0.75,1 --policies none,lru,gate
+  kvcensus ladder --workload swe --study attribution,hints
+  kvcensus ladder --workload continuum-d --platform h200-continuum-d --dram 8GB,40GB --study warm
+"""
+_NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
+_MOST_SEEDS = 100
+_MOST_REPLICATES = 100_000
+
+
+@dataclass(frozen=True)
+class LadderOptions:
+    """What a user asked for, checked.
+
+    Attributes
+    ----------
+    workload : str
+        A reference workload.
+    file : ServerFile
+    tiers : tuple of (str, int)
+        As written, and in bytes.
+    rates : tuple of float
+        Arrivals a second.
+    seeds : int
+    rows : dict
+        Bytes of the tier -> conditions by label.
+    control : str
+    replicates : int
+    turns : Path or None
+        Where a line for every turn goes.
+    command : str
+        The command that gives the same numbers.
+    """
+
+    workload: str
+    file: ServerFile
+    tiers: tuple[tuple[str, int], ...]
+    rates: tuple[float, ...]
+    seeds: int
+    rows: dict[int, dict[str, Condition]]
+    control: str
+    replicates: int
+    turns: Path | None
+    json: bool
+    command: str
+
+
+def parse_ladder(argv: Sequence[str] | None = None, prog: str = "ladder") -> LadderOptions:
+    """Parse and check a command line.
+
+    Raises
+    ------
+    UsageError
+        An unknown option or name, a value that does not parse, options that exclude each other.
+    InputError
+        A platform file that cannot be read.
+    """
+    given = _parser(prog).parse_args(argv)
+    if given.workload not in REFERENCES:
+        raise UsageError(f"--workload {quoted(given.workload)} is not known. Known: {', '.join(REFERENCES)}.")
+    file = load_server(given.platform)
+    tiers = tuple((text, _tier(text, file)) for text in _each("--dram", given.dram))
+    usual = REFERENCES[given.workload][1]
+    rates = (usual,) if given.rate is None else tuple(map(_rate, _each("--rate", given.rate)))
+    rows = {size: _rows(given, size) for _, size in tiers}
+    for conditions in rows.values():
+        if given.control not in conditions:
+            raise UsageError(f"--control {quoted(given.control)} is no row of this ladder. Rows: "
+                             f"{', '.join(conditions)}.")
+    return LadderOptions(given.workload, file, tiers, rates, _count("--seeds", given.seeds, 1, _MOST_SEEDS), rows,
+                         given.control, _count("--bootstrap", given.bootstrap, 0, _MOST_REPLICATES), given.turns,
+                         given.json, _command(given, rates))
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = Parser(prog=prog, description="Policies of a DRAM tier side by side on simulated sessions.",
+                    epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    parser.add_argument("--workload", required=True, metavar="W",
+                        help=f"a reference workload: {', '.join(REFERENCES)}")
+    parser.add_argument("--platform", default="h100-tenure", metavar="P",
+                        help=f"the server: {', '.join(servers())}, or a path to a .toml file (default: h100-tenure)")
+    parser.add_argument("--dram", default="8GB", metavar="SIZE,...", help="sizes of the tier (default: 8GB)")
+    parser.add_argument("--rate", metavar="R,...", help="sessions that arrive a second (default: the seed's, "
+                        + ", ".join(f"{rate:g} for {name}" for name, (_, rate) in REFERENCES.items()) + ")")
+    parser.add_argument("--seeds", default="3", metavar="N", help="seeds 1 to N, pooled (default: 3)")
+    parser.add_argument("--study", metavar="S,...", help="rows: " + "; ".join(
+        f"{name}: {about}" for name, (about, _) in STUDIES.items()) + " (default: ladder)")
+    parser.add_argument("--policies", metavar="P,...", help="rows: these policies, in place of a study")
+    parser.add_argument("--set", action="append", default=[], metavar="POLICY.NAME=VALUE",
+                        help="a parameter of one of --policies, such as gate.slack_s=10; may be repeated")
+    parser.add_argument("--control", default="lru", metavar="ROW",
+                        help="the row that differences and gains refer to (default: lru)")
+    parser.add_argument("--bootstrap", default="1000", metavar="N",
+                        help="replicates behind the intervals; 0: no intervals (default: 1000)")
+    parser.add_argument("--turns", type=Path, metavar="FILE", help="write a JSON line for every turn")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
+    return parser
+
+
+def _rows(given: argparse.Namespace, size: int) -> dict[str, Condition]:
+    if given.policies is None:
+        if given.set:
+            raise UsageError("--set is for --policies: a study sets its own parameters.")
+        rows: dict[str, Condition] = {}
+        for name in _each("--study", given.study or "ladder"):
+            rows |= study(name, size)
+        return rows
+    if given.study is not None:
+        raise UsageError("--study and --policies exclude each other: choose one.")
+    names = _each("--policies", given.policies)
+    try:
+        return of_policies(names, size, _parameters(given.set, names))
+    except GateError as error:
+        raise UsageError(str(error)) from error
+
+
+def _parameters(settings: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
+    for text in settings:
+        match = re.fullmatch(rf"(\w+)\.(\w+)=({_NUMBER}|true|false)", text)
+        if match is None or match[1] not in names:
+            raise UsageError(f"--set {quoted(text)}: write POLICY.NAME=VALUE for one of --policies, such as "
+                             "gate.slack_s=10; VALUE is a number, true or false.")
+        value = match[3] == "true" if match[3] in ("true", "false") else float(match[3])
+        found.setdefault(match[1], {})[match[2]] = value
+    return found
+
+
+def _each(option: str, text: str) -> tuple[str, ...]:
+    parts = tuple(part.strip() for part in text.split(","))
+    if not all(parts) or len(set(parts)) < len(parts):
+        raise UsageError(f"{option} {quoted(text)}: name each once, separated by commas.")
+    return parts
+
+
+def _tier(text: str, file: ServerFile) -> int:
+    size = parse_budget(text).bytes
+    if size is None or size < file.server.block_bytes:
+        raise UsageError(f"--dram {quoted(text)}: write a size such as 8GB, of at least a block of the platform, "
+                         f"{file.server.block_bytes:,} bytes.")
+    return size
+
+
+def _rate(text: str) -> float:
+    if not re.fullmatch(_NUMBER, text) or float(text) == 0:
+        raise UsageError(f"--rate {quoted(text)}: write sessions a second above 0, such as 0.5.")
+    return float(text)
+
+
+def _count(option: str, text: str, least: int, most: int) -> int:
+    if not re.fullmatch("[0-9]{1,6}", text) or not least <= int(text) <= most:
+        raise UsageError(f"{option} {quoted(text)}: write a whole number from {least} to {most:,}.")
+    return int(text)
+
+
+def _command(given: argparse.Namespace, rates: Sequence[float]) -> str:
+    """The options that decide the numbers; a platform file of one's own by its name."""
+    shown: dict[str, Any] = {"workload": given.workload, "platform": Path(given.platform).name, "dram": given.dram,
+                             "rate": ",".join(f"{rate:g}" for rate in rates), "seeds": given.seeds,
+                             "policies": given.policies, "study": given.study, "control": given.control,
+                             "bootstrap": given.bootstrap}
+    words = ["kvcensus", "ladder"]
+    for name, value in shown.items():
+        words += [] if value is None else [f"--{name}", str(value)]
+    return shlex.join(words + [word for text in given.set for word in ("--set", text)])
