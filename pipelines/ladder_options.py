@@ -12,7 +12,10 @@ from typing import Any
 
 from kvcensus_gate import GateError
 from pipelines.arguments import Parser
+from pipelines.options import Options, add_reading, format_help, parsed, plan_of
 from replay.residency.budgets import parse_budget
+from replay.residency.routing.options import DEFAULT_ROUTING
+from replay.residency.stream_file import STREAMS
 from replay.tier.condition import Condition
 from replay.tier.platform import ServerFile, load_server, servers
 from replay.tier.studies import STUDIES, of_policies, study
@@ -29,10 +32,20 @@ examples:
   kvcensus ladder --workload swe --dram 4GB,8GB,16GB,32GB,64GB --policies lru,gate
   kvcensus ladder --workload swe --rate 0.25,0.5,0.75,1 --policies none,lru,gate
   kvcensus ladder --workload swe --study attribution,hints
+  kvcensus ladder calls.csv --format calls --rate 0.5 --device 40GB --policies lru,gate
   kvcensus ladder --workload continuum-d --platform h200-continuum-d --dram 8GB,40GB --study warm
 """
+#: Options on calls, and what they are where nobody gives them.
+_READING = {"format": None, "window": None, "tz": "UTC", "config": None, "arrivals": None, "strict": False,
+            "sessions": "100"}
+#: What reading calls needs, and other commands have options for.
+_ELSEWHERE = {"name": None, "split": None, "names": False, "engine": "duckdb", "routing": "none", "load_limit": None,
+              "replica_memory": DEFAULT_ROUTING.division, "bounds": "none", "hours": False, "out": ".", "work": None,
+              "threads": None, "memory_limit": None, "stream": STREAMS[0], "release": "last", "sample_sessions": None,
+              "sample_seed": None, "key": "session", "budgets": "10%", "geometry": "llama-3.1-8b"}
 _NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
 _MOST_SEEDS = 100
+_MOST_SESSIONS = 100_000
 _MOST_REPLICATES = 100_000
 
 
@@ -43,7 +56,11 @@ class LadderOptions:
     Attributes
     ----------
     workload : str
-        A reference workload.
+        A reference workload, or what calls are called.
+    calls : Options or None
+        How calls are read; None for a reference workload.
+    sessions : int
+        Of calls: how many a seed draws.
     file : ServerFile
     tiers : tuple of (str, int)
         As written, and in bytes.
@@ -61,6 +78,8 @@ class LadderOptions:
     """
 
     workload: str
+    calls: Options | None
+    sessions: int
     file: ServerFile
     tiers: tuple[tuple[str, int], ...]
     rates: tuple[float, ...]
@@ -84,29 +103,38 @@ def parse_ladder(argv: Sequence[str] | None = None, prog: str = "ladder") -> Lad
         A platform file that cannot be read.
     """
     given = _parser(prog).parse_args(argv)
-    if given.workload not in REFERENCES:
-        raise UsageError(f"--workload {quoted(given.workload)} is not known. Known: {', '.join(REFERENCES)}.")
+    _check_workload(given)
     file = load_server(given.platform)
-    tiers = tuple((text, _tier(text, file)) for text in _each("--dram", given.dram))
-    usual = REFERENCES[given.workload][1]
-    rates = (usual,) if given.rate is None else tuple(map(_rate, _each("--rate", given.rate)))
+    if given.device is not None:
+        file = file.with_device(_size("--device", given.device, file))
+    tiers = tuple((text, _size("--dram", text, file)) for text in _each("--dram", given.dram))
+    rates = (REFERENCES[given.workload][1],) if given.rate is None else tuple(map(_rate, _each("--rate", given.rate)))
     rows = {size: _rows(given, size) for _, size in tiers}
     for conditions in rows.values():
         if given.control not in conditions:
             raise UsageError(f"--control {quoted(given.control)} is no row of this ladder. Rows: "
                              f"{', '.join(conditions)}.")
-    return LadderOptions(given.workload, file, tiers, rates, _count("--seeds", given.seeds, 1, _MOST_SEEDS), rows,
+    command = _command(given, rates)
+    calls = _calls(given, command) if given.inputs else None
+    return LadderOptions(given.workload or given.format, calls, _count("--sessions", given.sessions, 1, _MOST_SESSIONS),
+                         file, tiers, rates, _count("--seeds", given.seeds, 1, _MOST_SEEDS), rows,
                          given.control, _count("--bootstrap", given.bootstrap, 0, _MOST_REPLICATES), given.turns,
-                         given.json, _command(given, rates))
+                         given.json, command)
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = Parser(prog=prog, description="Policies of a DRAM tier side by side on simulated sessions.",
                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("--workload", required=True, metavar="W",
-                        help=f"a reference workload: {', '.join(REFERENCES)}")
+    parser.add_argument("inputs", nargs="*", metavar="INPUT", help="calls, with --format, whose sessions are drawn "
+                        "whole; in place of --workload")
+    parser.add_argument("--workload", metavar="W", help=f"a reference workload: {', '.join(REFERENCES)}")
+    parser.add_argument("--format", help=f"INPUT is calls. {format_help()}")
+    parser.add_argument("--sessions", default="100", metavar="N", help="sessions of INPUT that a seed draws (default: "
+                        "100)")
+    add_reading(parser)
     parser.add_argument("--platform", default="h100-tenure", metavar="P",
                         help=f"the server: {', '.join(servers())}, or a path to a .toml file (default: h100-tenure)")
+    parser.add_argument("--device", metavar="SIZE", help="device memory for KV, in place of the platform's")
     parser.add_argument("--dram", default="8GB", metavar="SIZE,...", help="sizes of the tier (default: 8GB)")
     parser.add_argument("--rate", metavar="R,...", help="sessions that arrive a second (default: the seed's, "
                         + ", ".join(f"{rate:g} for {name}" for name, (_, rate) in REFERENCES.items()) + ")")
@@ -123,7 +151,28 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--turns", type=Path, metavar="FILE", help="write a JSON line for every turn")
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
+    parser.set_defaults(**_ELSEWHERE)
     return parser
+
+
+def _check_workload(given: argparse.Namespace) -> None:
+    if (given.workload is None) == (not given.inputs):
+        raise UsageError("Name either a --workload or INPUT with calls.")
+    if given.inputs:
+        if given.format is None or given.rate is None:
+            raise UsageError("INPUT needs the --format of its calls, and the --rate at which its sessions arrive.")
+        return
+    for name, default in _READING.items():
+        if getattr(given, name) != default:
+            raise UsageError(f"--{name} is about calls: it needs INPUT in place of --workload.")
+    if given.workload not in REFERENCES:
+        raise UsageError(f"--workload {quoted(given.workload)} is not known. Known: {', '.join(REFERENCES)}.")
+
+
+def _calls(given: argparse.Namespace, command: str) -> Options:
+    """How INPUT is read; nothing of it is replayed by a residency policy."""
+    reading = argparse.Namespace(**{**vars(given), "policies": "lru", "bootstrap": "0"})
+    return parsed(reading, plan_of(reading), command)
 
 
 def _rows(given: argparse.Namespace, size: int) -> dict[str, Condition]:
@@ -162,10 +211,10 @@ def _each(option: str, text: str) -> tuple[str, ...]:
     return parts
 
 
-def _tier(text: str, file: ServerFile) -> int:
+def _size(option: str, text: str, file: ServerFile) -> int:
     size = parse_budget(text).bytes
     if size is None or size < file.server.block_bytes:
-        raise UsageError(f"--dram {quoted(text)}: write a size such as 8GB, of at least a block of the platform, "
+        raise UsageError(f"{option} {quoted(text)}: write a size such as 8GB, of at least a block of the platform, "
                          f"{file.server.block_bytes:,} bytes.")
     return size
 
@@ -183,12 +232,15 @@ def _count(option: str, text: str, least: int, most: int) -> int:
 
 
 def _command(given: argparse.Namespace, rates: Sequence[float]) -> str:
-    """The options that decide the numbers; a platform file of one's own by its name."""
-    shown: dict[str, Any] = {"workload": given.workload, "platform": Path(given.platform).name, "dram": given.dram,
+    """The options that decide the numbers; a platform file of one's own by its name, INPUT in place of paths."""
+    shown: dict[str, Any] = {"format": given.format, "sessions": given.sessions if given.inputs else None,
+                             "window": given.window, "arrivals": given.arrivals,
+                             "config": None if given.config is None else "CONFIG", "workload": given.workload,
+                             "platform": Path(given.platform).name, "device": given.device, "dram": given.dram,
                              "rate": ",".join(f"{rate:g}" for rate in rates), "seeds": given.seeds,
                              "policies": given.policies, "study": given.study, "control": given.control,
                              "bootstrap": given.bootstrap}
-    words = ["kvcensus", "ladder"]
+    words = ["kvcensus", "ladder", *(["INPUT"] if given.inputs else [])]
     for name, value in shown.items():
         words += [] if value is None else [f"--{name}", str(value)]
     return shlex.join(words + [word for text in given.set for word in ("--set", text)])

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pipelines.ladder_calls import drawn_sessions
 from pipelines.ladder_options import LadderOptions
 from pipelines.progress import Progress
 from replay.tier.ladder import Cell, climb
 from replay.tier.record import Outcome, as_lines
-from replay.tier.workload import reference
+from replay.tier.workload import Workload, reference
 from telemetry.errors import InputError, escaped
 
 __all__ = ["run_ladder"]
@@ -27,11 +28,13 @@ def run_ladder(options: LadderOptions) -> list[Cell]:
     InputError
         A turn that does not fit the device; a file of turns that cannot be written.
     """
-    progress = Progress(len(options.rates) * len(options.tiers), sys.stderr)
+    cells_to_come = len(options.rates) * len(options.tiers)
+    progress = Progress(cells_to_come + (options.calls is not None), sys.stderr)
+    make = _workloads(options, progress)
     cells = []
     with _lines(options.turns) as seen:
         for rate in options.rates:
-            workloads = [reference(options.workload, seed, rate) for seed in range(1, options.seeds + 1)]
+            workloads = make(rate)
             for text, size in options.tiers:
                 about = {"workload": options.workload, "platform": options.file.name, "rate": rate, "tier_bytes": size}
 
@@ -42,6 +45,13 @@ def run_ladder(options: LadderOptions) -> list[Cell]:
                     cells.append(climb(workloads, options.file, options.rows[size], size, options.control,
                                        options.replicates, tell_of))
     return cells
+
+
+def _workloads(options: LadderOptions, progress: Progress) -> Callable[[float], list[Workload]]:
+    """From a rate to a workload a seed."""
+    if options.calls is not None:
+        return drawn_sessions(options.calls, options.workload, options.seeds, options.sessions, progress)
+    return lambda rate: [reference(options.workload, seed, rate) for seed in range(1, options.seeds + 1)]
 
 
 @contextmanager

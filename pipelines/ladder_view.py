@@ -31,6 +31,9 @@ def print_ladder(options: LadderOptions, cells: Sequence[Cell]) -> None:
         held = [each.live_tokens * file.server.kv_bytes_per_token / 1e9 for each in cell.pressure]
         say(f"\n{cell.rate:g} sessions/s, a tier of {text}; if turns took no time, at p95 over time "
             f"{_span(live, '.0f')} sessions would be live with {_span(held, '.1f')} GB")
+        counted = [f"{name.replace('_', ' ')} {count:,}" for name, count in cell.notes.items() if count]
+        if counted:
+            say(f"counted over the draws: {', '.join(counted)}")
         for table in (_latency(cell), _tier(cell), _fairness(cell)):
             say("")
             for line in aligned(table):
@@ -122,7 +125,7 @@ def as_json(options: LadderOptions, cells: Sequence[Cell]) -> dict[str, Any]:
                      "values": {name: {"value": int(fact.value), "kind": fact.kind, "source": fact.source}
                                 for name, fact in file.facts.items()}},
         "cells": [{"rate": cell.rate, "tier_bytes": cell.tier_bytes, "control": cell.control,
-                   "pressure": [each._asdict() for each in cell.pressure],
+                   "notes": cell.notes, "pressure": [each._asdict() for each in cell.pressure],
                    "rows": {name: asdict(row) for name, row in cell.rows.items()},
                    "orderings": [asdict(each) for each in orderings(cell)]} for cell in cells],
     }

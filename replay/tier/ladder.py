@@ -53,6 +53,8 @@ class Cell:
     control : str
     pressure : list of Pressure
         A seed each.
+    notes : dict
+        Of calls: what was left out or filled in, over all draws.
     rows : dict of Row
     """
 
@@ -60,6 +62,7 @@ class Cell:
     tier_bytes: int
     control: str
     pressure: list[Pressure]
+    notes: dict[str, int]
     rows: dict[str, Row]
 
 
@@ -98,4 +101,13 @@ def climb(workloads: Sequence[Workload], file: ServerFile, conditions: Mapping[s
         gain = 1 - summary.latency_p95_s / summaries[control].latency_p95_s
         rows[name] = Row(summary, spread.get(name), gain, fairness(runs[name], runs[control]),
                          {metric: value for (row, metric), value in known.items() if row == name})
-    return Cell(workloads[0].rate, tier_bytes, control, [pressure(each) for each in workloads], rows)
+    return Cell(workloads[0].rate, tier_bytes, control, [pressure(each) for each in workloads],
+                _together(workloads), rows)
+
+
+def _together(workloads: Sequence[Workload]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for workload in workloads:
+        for name, count in workload.notes.items():
+            found[name] = found.get(name, 0) + count
+    return found

@@ -5,7 +5,8 @@ Shipped files lie in `platforms/`; `--platform` takes the name of one or a path 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from replay.facts import Fact, FactsFile, find_file
@@ -86,6 +87,12 @@ class ServerFile:
     model: str
     facts: dict[str, Fact]
     server: Server
+
+    def with_device(self, size: int) -> ServerFile:
+        """The same with another device memory for KV, in bytes."""
+        fact = Fact(Fraction(size), "assumed", "given on the command line")
+        return replace(self, facts=self.facts | {"device_kv_bytes": fact},
+                       server=replace(self.server, device_kv_bytes=size))
 
 
 def servers() -> dict[str, Path]:

@@ -51,8 +51,8 @@ def _check(workload: Workload, server: Server) -> None:
         for turn, (prompt, output, _) in enumerate(session.turns):
             if -(-(prompt + output + 1) // size) > room:
                 raise InputError(f"{workload.name}: turn {turn + 1} of session {index + 1} of the draw has "
-                                 f"{prompt + output:,} tokens, and the device holds {room * size:,}. Choose a platform "
-                                 "with more device_kv_bytes.")
+                                 f"{prompt + output:,} tokens, and the device holds {room * size:,}. Give it more with "
+                                 "--device, or choose a platform with more device_kv_bytes.")
 
 
 class _Simulation:

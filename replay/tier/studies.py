@@ -41,18 +41,21 @@ def _warm(tier_bytes: int) -> dict[str, Condition]:
 
 
 #: Longer than any run: a session is live until its end is declared, which is Tenure 4.1 to the letter.
-_EVER_S = 1_000_000
+_EVER: dict[str, object] = {"slack_s": 1_000_000, "live_ttl_s": 1_000_000}
 
 
 def _lives(tier_bytes: int) -> dict[str, Condition]:
     rows = _plain("lru", "gate")(tier_bytes)
-    for seconds in (5, 10, 20, 40, 80, 160, _EVER_S):
+    for seconds in (5, 10, 20, 40, 80, 160):
         rows[f"gate_tags_off live_ttl_s={seconds}"] = Condition("gate_tags_off", tier_bytes,
                                                                 parameters={"live_ttl_s": seconds})
-    for seconds in (0, 20, _EVER_S):
-        for last in ("exact", "blinded"):
-            rows[f"gate slack_s={seconds} last={last}"] = Condition("gate", tier_bytes, HintPlan(last=last),
-                                                                    {"slack_s": seconds})
+    for seconds in (0, 20, 80):
+        rows[f"gate slack_s={seconds}"] = Condition("gate", tier_bytes, parameters={"slack_s": seconds})
+    blinded = HintPlan(last="blinded")
+    rows["gate last=blinded"] = Condition("gate", tier_bytes, blinded)
+    rows["gate_tags_off live=ever"] = Condition("gate_tags_off", tier_bytes, parameters=_EVER)
+    rows["gate live=ever"] = Condition("gate", tier_bytes, parameters=_EVER)
+    rows["gate live=ever last=blinded"] = Condition("gate", tier_bytes, blinded, _EVER)
     return rows
 
 

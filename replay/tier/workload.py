@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from telemetry.errors import InputError, UsageError, quoted
 
-__all__ = ["REFERENCES", "Call", "Pressure", "Session", "Turn", "Workload", "from_calls", "poisson", "pressure",
-           "reference"]
+__all__ = ["REFERENCES", "Call", "Pressure", "Session", "Turn", "Workload", "drawn", "from_calls", "poisson",
+           "pressure", "reference"]
 
 
 class Turn(NamedTuple):
@@ -158,15 +158,20 @@ class Call(NamedTuple):
     duration_us: int | None
 
 
-def from_calls(name: str, sessions: Iterable[Sequence[Call]], seed: int, rate: float, count: int) -> Workload:
-    """Whole sessions drawn from a log, without repetition, in a drawn order, with Poisson arrivals.
+def drawn(sessions: Sequence[int], seed: int, count: int) -> list[int]:
+    """Some of the sessions, without repetition, in a drawn order; all, if there are fewer."""
+    return Random(f"sessions {seed}").sample(sessions, min(count, len(sessions)))
+
+
+def from_calls(name: str, sessions: Iterable[Sequence[Call]], seed: int, rate: float) -> Workload:
+    """Whole sessions of a log, in the given order, with Poisson arrivals.
 
     Parameters
     ----------
     sessions : iterable of sequences of Call
         Each in the order of time.
-    count : int
-        How many to draw; all, if there are fewer.
+    seed : int
+        Of the arrivals.
 
     Notes
     -----
@@ -179,16 +184,11 @@ def from_calls(name: str, sessions: Iterable[Sequence[Call]], seed: int, rate: f
         No session has a turn.
     """
     notes = {"calls_without_context": 0, "outputs_filled_in": 0, "gaps_start_to_start": 0}
-    candidates = list(sessions)
-    draw = Random(f"sessions {seed}")
-    draw.shuffle(candidates)
     chosen: list[tuple[Turn, ...]] = []
-    for calls in candidates:
+    for calls in sessions:
         used = [call for call in calls if call.context_tokens > 0]
-        if len(chosen) == count:
-            break
+        notes["calls_without_context"] += len(calls) - len(used)
         if used:
-            notes["calls_without_context"] += len(calls) - len(used)
             chosen.append(_turns(used, notes))
     if not chosen:
         raise InputError(f"{name} has no session with a call that has a context: there is nothing to simulate.")

@@ -197,3 +197,39 @@ def test_lines_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "turns.jsonl cannot be written: No such file or directory." in capsys.readouterr().err
     assert main([*words, "--platform", "h100-tenure", "--turns", str(tmp_path / "t.jsonl"), "--dram", "1GB"]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["t.jsonl"]
+
+
+def test_sessions_of_a_call_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # A session of two calls, one of one call without output, and a call without session. 100 and 260 tokens, 4 s apart,
+    # of which a second is the first call's: a gap of 3 s. At 3 a second nothing waits: 256 tokens are on the device.
+    (tmp_path / "calls.csv").write_text(
+        "session_id,timestamp,context_tokens,output_tokens,duration_ms\n"
+        "a,2026-03-03T00:00:00Z,260,1,1000\na,2026-03-03T00:00:04Z,1000,2,\nb,2026-03-03T00:00:00Z,50,,10\n"
+        ",2026-03-03T00:00:01Z,70,1,10\n")
+    words = [str(tmp_path / "calls.csv"), "--format", "calls", "--rate", "3", "--seeds", "2", "--policies", "none,lru",
+             "--bootstrap", "0", "--json"]
+    assert main(["ladder", *words, "--turns", str(tmp_path / "turns.jsonl")]) == 0
+    said = capsys.readouterr()
+    assert "0 rows were set aside; 1 of 4 calls have no session id and are left out." in said.err
+    cell = json.loads(said.out)["cells"][0]
+    assert cell["notes"] == {"calls_without_context": 0, "outputs_filled_in": 2, "gaps_start_to_start": 0}
+    turns = [json.loads(line) for line in (tmp_path / "turns.jsonl").read_text().splitlines()]
+    assert len(turns) == 2 * 2 * 3
+    second = [turn for turn in turns if turn["turn"] == 1]
+    first = {(turn["row"], turn["seed"], turn["session"]): turn for turn in turns if turn["turn"] == 0}
+    assert len(second) == 4
+    for turn in second:
+        assert turn["arrival_us"] - first[turn["row"], turn["seed"], turn["session"]]["end_us"] == 3_000_000
+        assert (turn["prompt_tokens"], turn["output_tokens"], turn["device_hit_tokens"]) == (1000, 2, 256)
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    ([], "Name either a --workload or INPUT with calls."),
+    (["x.csv", "--workload", "swe"], "Name either a --workload or INPUT with calls."),
+    (["x.csv", "--format", "calls"], "the --rate at which its sessions arrive"),
+    (["--workload", "swe", "--sessions", "5"], "--sessions is about calls"),
+    (["--workload", "swe", "--device", "1MB"], "--device '1MB': write a size such as 8GB, of at least a block"),
+])
+def test_usage_of_calls(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ladder", *words]) == 2
+    assert says in capsys.readouterr().err

@@ -7,7 +7,7 @@ from statistics import mean, median
 import pytest
 
 from replay.tier.hints import GAPS, LASTS, HintPlan, hints_of
-from replay.tier.workload import Call, Turn, from_calls, poisson, pressure, reference
+from replay.tier.workload import Call, Turn, drawn, from_calls, poisson, pressure, reference
 from telemetry.errors import InputError, UsageError
 
 BYTES = 131_072
@@ -62,10 +62,10 @@ def test_an_unknown_workload_names_the_known() -> None:
 def test_pressure_by_hand() -> None:
     # Live 0 to 100 with 11 tokens, then to 200 with 31; the other 50 to 60 with 6. p95 of 200 is beyond 190.
     calls = [[Call(0, 10, 1, 0), Call(100, 30, 1, 0), Call(200, 31, 1, 0)], [Call(0, 5, 1, 0), Call(10, 5, 1, 0)]]
-    load = from_calls("log", calls, 1, 1.0, 9)
+    load = from_calls("log", calls, 1, 1.0)
     turns = {len(s.turns): s.turns for s in load.sessions}
     assert turns == {3: (Turn(10, 1, 100), Turn(30, 1, 100), Turn(31, 1, 0)), 2: (Turn(5, 1, 10), Turn(5, 1, 0))}
-    alone = from_calls("log", calls[:1], 1, 1.0, 9)
+    alone = from_calls("log", calls[:1], 1, 1.0)
     assert tuple(pressure(alone)) == (1, 31)
 
 
@@ -73,19 +73,20 @@ def test_sessions_of_a_log() -> None:
     # Starts 0, 100, 150; the first lasts until 180, so the third begins while it runs; the last has no duration.
     calls = [[Call(0, 10, 2, 180), Call(100, 0, 5, 10), Call(100, 20, None, 20), Call(150, 30, 3, None),
               Call(400, 40, 0, 7)], [Call(0, 0, 1, 1)]]
-    load = from_calls("log", calls, 1, 1.0, 5)
+    load = from_calls("log", calls, 1, 1.0)
     assert [s.turns for s in load.sessions] == [
         (Turn(10, 2, 0), Turn(20, 1, 0), Turn(30, 3, 220), Turn(40, 1, 0))]
-    assert load.notes == {"calls_without_context": 1, "outputs_filled_in": 1, "gaps_start_to_start": 1}
+    assert load.notes == {"calls_without_context": 2, "outputs_filled_in": 1, "gaps_start_to_start": 1}
     with pytest.raises(InputError, match="nothing to simulate"):
-        from_calls("log", calls[1:], 1, 1.0, 5)
+        from_calls("log", calls[1:], 1, 1.0)
 
 
 def test_sessions_are_drawn_whole_and_once() -> None:
-    calls = [[Call(0, 10 + i, 1, 0)] for i in range(20)]
-    drawn = [{s.turns[0].prompt_tokens for s in from_calls("log", calls, seed, 1.0, 8).sessions} for seed in (1, 2)]
-    assert [len(each) for each in drawn] == [8, 8]
-    assert drawn[0] != drawn[1]
+    one, two = (drawn(range(20), seed, 8) for seed in (1, 2))
+    assert (len(set(one)), len(set(two))) == (8, 8)
+    assert one != two
+    assert one == drawn(range(20), 1, 8)
+    assert sorted(drawn(range(20), 1, 99)) == list(range(20))
 
 
 SWE = reference("swe", 1)
