@@ -7,7 +7,7 @@ REPORT ?= report
 WORKERS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-warn-script-location -c constraints.txt
 
-.PHONY: help report test test-quick check bench bench-spark bench-bounds bench-gate bench-replay sample dist clean
+.PHONY: help report test test-quick check bench bench-spark bench-bounds bench-gate bench-replay bench-tier sample dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench-gate: $(VENV)/dev  ## measure the tier policies against LRU, with 100,000 
 bench-replay: $(VENV)/dev  ## measure the residency replay against libCacheSim, on the same trace
 	$(PIP) --no-deps libcachesim
 	$(BIN)/python benchmarks/bench_replay.py
+
+bench-tier: $(VENV)/dev  ## measure the tier simulator, in turns a minute of processor time
+	$(BIN)/python benchmarks/bench_tier.py
 
 sample: $(VENV)/base  ## make sample_data/ anew
 	$(BIN)/python sample_data/make.py
