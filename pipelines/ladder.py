@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from pipelines.command import run_command
 from pipelines.stop import Stop
-from telemetry.errors import EXIT_OK
+from telemetry.errors import EXIT_OK, UsageError
 
 __all__ = ["main"]
 
@@ -18,6 +19,9 @@ def main(argv: Sequence[str] | None = None, prog: str = "ladder", *, process: bo
 
 
 def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
+    if find_spec("kvcensus_gate") is None:
+        raise UsageError("the tier policies are a distribution of their own, which is not installed: "
+                         "pip install ./replay/gate in the checkout of kvcensus.")
     with stop.held():
         from pipelines.ladder_options import parse_ladder
         from pipelines.ladder_run import run_ladder

@@ -42,7 +42,7 @@ def print_ladder(options: LadderOptions, cells: Sequence[Cell]) -> None:
             say(f"\n{'holds' if each.holds else 'DOES NOT HOLD'}: {each.claim} ({each.source})\n  {each.numbers}")
     if len(cells) > 1:
         say("\nenvelope: gain in p95 over " + options.control)
-        for line in aligned(_envelope(cells)):
+        for line in aligned(_envelope(cells), left=(2,)):
             say(line)
     say("\nplatform values")
     for line in aligned([[name, f"{int(fact.value):,}", fact.kind, fact.source] for name, fact in file.facts.items()],
@@ -65,7 +65,7 @@ def _latency(cell: Cell) -> list[list[str]]:
 
 def _tier(cell: Cell) -> list[list[str]]:
     rows = [["tier and service", "hit", "seed", "device", "late TTFT, s", "seed", "turns/s", "seed", "stored GB",
-             "reloaded GB", "ratio", "seed", "refused", "evicted"]]
+             "reloaded GB", "ratio", "seed", "refused", "probes", "evicted"]]
     for name, row in cell.rows.items():
         s = row.summary
         rows.append([name, f"{s.tier_hit_rate:.1%}", _seed(row, "tier_hit_rate", ".1%"), f"{s.device_hit_share:.1%}",
@@ -73,7 +73,7 @@ def _tier(cell: Cell) -> list[list[str]]:
                      _seed(row, "late_ttft_mean_s", ".4f"), f"{s.turns_per_s:.2f}", _seed(row, "turns_per_s", ".2f"),
                      f"{s.stored_bytes / 1e9:,.1f}", f"{s.reloaded_bytes / 1e9:,.1f}",
                      _NONE if s.stored_per_reloaded is None else f"{s.stored_per_reloaded:.2f}",
-                     _seed(row, "stored_per_reloaded", ".2f"), f"{sum(s.refused.values()):,}",
+                     _seed(row, "stored_per_reloaded", ".2f"), f"{sum(s.refused.values()):,}", f"{s.probes:,}",
                      ", ".join(f"{word} {count:,}" for word, count in s.evicted.items()) or _NONE])
     return rows
 
@@ -93,12 +93,19 @@ def _fairness(cell: Cell) -> list[list[str]]:
 
 
 def _envelope(cells: Sequence[Cell]) -> list[list[str]]:
-    names = [name for name in cells[0].rows if name != cells[0].control]
-    return [["sessions/s", "tier GB", f"{cells[0].control} hit", *(word for name in names for word in (name, "seed"))],
-            *([f"{cell.rate:g}", f"{cell.tier_bytes / 1e9:g}",
-               f"{cell.rows[cell.control].summary.tier_hit_rate:.1%}",
-               *(word for name in names for word in (f"{cell.rows[name].p95_gain:+.1%}",
-                                                     _seed(cell.rows[name], "p95_gain", ".1%")))] for cell in cells)]
+    control = cells[0].control
+    rows = [["sessions/s", "tier GB", "row", "hit", f"{control} hit", "gain", "seed", f"less {control}, s",
+             "over sessions"]]
+    for cell in cells:
+        for name, row in cell.rows.items():
+            if name != control:
+                spread = row.spread
+                rows.append([f"{cell.rate:g}", f"{cell.tier_bytes / 1e9:g}", name, f"{row.summary.tier_hit_rate:.1%}",
+                             f"{cell.rows[control].summary.tier_hit_rate:.1%}", f"{row.p95_gain:+.1%}",
+                             _seed(row, "p95_gain", ".1%"),
+                             *([_NONE] * 2 if spread is None
+                               else [f"{spread.delta_s:+.2f}", _interval(spread.delta_by_session)])])
+    return rows
 
 
 def _seed(row: Row, metric: str, form: str) -> str:

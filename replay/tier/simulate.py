@@ -196,9 +196,12 @@ class _Simulation:
         """Steps that only decode, up to the first request that is done or the next event."""
         steps = self._decoding[0][0] - self._step
         if self._events:
-            one = self._steps.decode(1, len(self._decoding), self._context)
-            steps = min(steps, -(-(self._events[0][0] - self._now) // one))
-        return max(1, steps)
+            wait, decoding = self._events[0][0] - self._now, len(self._decoding)
+            steps = max(1, min(steps, -(-wait // self._steps.decode(1, decoding, self._context))))
+            # Steps grow with the contexts: fewer may reach the event.
+            while steps > 1 and self._steps.decode(steps - 1, decoding, self._context) >= wait:
+                steps -= 1
+        return steps
 
     # --- steps
 

@@ -186,6 +186,32 @@ def test_what_holds_in_any_run(watched: None, sessions: list[Session], condition
 
 
 @settings(max_examples=60, deadline=None)
+@given(SESSIONS, CONDITIONS)
+def test_steps_taken_together_are_steps_taken_one_by_one(sessions: list[Session], condition: Condition) -> None:
+    # A step lasts a microsecond longer for every token that it reads: steps of one length would hide a wrong count.
+    given, slow = Workload("drawn", 1.0, tuple(sessions), {}), server(decode_kv_bytes_per_s=1_000_000)
+    together = simulate(given, slow, condition, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation._Simulation, "_steps_ahead", lambda self: 1)
+        assert simulate(given, slow, condition, 1) == together
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 600), st.integers(1, 60)), min_size=1, max_size=12))
+def test_a_single_server_is_lindleys_queue(arrivals: list[tuple[int, int]]) -> None:
+    # One request at a time and one token of output: each starts when it has come and the one before it has ended.
+    arrivals = sorted(arrivals)
+    outcome = simulate(workload(*((at, [(prompt, 1, 0)]) for at, prompt in arrivals)), server(max_seqs=1),
+                       Condition("none", 10), 1)
+    free, expected = 0, []
+    for at, prompt in arrivals:
+        begin = max(at, free)
+        free = begin + max(10, prompt)
+        expected.append((at, begin, free))
+    assert [(r.arrival_us, r.admitted_us, r.end_us) for r in outcome.records] == expected
+
+
+@settings(max_examples=60, deadline=None)
 @given(SESSIONS)
 def test_no_turn_finds_more_than_the_tier_holds(sessions: list[Session]) -> None:
     given = Workload("drawn", 1.0, tuple(sessions), {})
