@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from pipelines.ladder_options import LadderOptions
 from pipelines.priced import aligned
 from pipelines.streams import say
-from replay.tier.ladder import Cell, Row
+from replay.tier.ladder import Cell
 from replay.tier.orderings import orderings
 from replay.tier.published import Printed
 from replay.tier.uncertainty import Interval
@@ -30,11 +30,12 @@ def print_ladder(options: LadderOptions, cells: Sequence[Cell]) -> None:
         live = [each.live_sessions for each in cell.pressure]
         held = [each.live_tokens * file.server.kv_bytes_per_token / 1e9 for each in cell.pressure]
         say(f"\n{cell.rate:g} sessions/s, a tier of {text}; if turns took no time, at p95 over time "
-            f"{_span(live, '.0f')} sessions would be live with {_span(held, '.1f')} GB")
+            f"{_span(live, '.0f')} sessions would be live (seed: {_seed(cell.printed, 'live_sessions', '.0f')}) with "
+            f"{_span(held, '.1f')} GB (seed: {_seed(cell.printed, 'live_gb', '.1f')})")
         counted = [f"{name.replace('_', ' ')} {count:,}" for name, count in cell.notes.items() if count]
         if counted:
             say(f"counted over the draws: {', '.join(counted)}")
-        for table in (_latency(cell), _tier(cell), _fairness(cell)):
+        for table in (_latency(cell), _first_token(cell), _tier(cell), _fairness(cell)):
             say("")
             for line in aligned(table):
                 say(line)
@@ -58,37 +59,48 @@ def _latency(cell: Cell) -> list[list[str]]:
         own = [_NONE] * 2 if spread is None else [_interval(spread.by_turn), _interval(spread.by_session)]
         less = [_NONE] * 3 if spread is None else [f"{spread.delta_s:+.2f}", _interval(spread.delta_by_turn),
                                                    _interval(spread.delta_by_session)]
-        rows.append([name, f"{row.summary.latency_p95_s:.2f}", *own, _seed(row, "latency_p95_s", ".2f"), *less,
-                     f"{row.p95_gain:+.1%}", _seed(row, "p95_gain", ".1%")])
+        rows.append([name, f"{row.summary.latency_p95_s:.2f}", *own, _seed(row.printed, "latency_p95_s", ".2f"), *less,
+                     f"{row.p95_gain:+.1%}", _seed(row.printed, "p95_gain", ".1%")])
+    return rows
+
+
+def _first_token(cell: Cell) -> list[list[str]]:
+    rows = [["time to first token, s", "mean", "p50", "p95", "p99", "mean of later turns", "seed"]]
+    for name, row in cell.rows.items():
+        s = row.summary
+        rows.append([name, f"{s.ttft_mean_s:.4f}", f"{s.ttft_p50_s:.4f}", f"{s.ttft_p95_s:.4f}", f"{s.ttft_p99_s:.4f}",
+                     _NONE if s.late_ttft_mean_s is None else f"{s.late_ttft_mean_s:.4f}",
+                     _seed(row.printed, "late_ttft_mean_s", ".4f")])
     return rows
 
 
 def _tier(cell: Cell) -> list[list[str]]:
-    rows = [["tier and service", "hit", "seed", "device", "late TTFT, s", "seed", "turns/s", "seed", "stored GB",
+    rows = [["tier and service", "hit", "seed", "device", "turns/s", "seed", "stored GB",
              "reloaded GB", "ratio", "seed", "refused", "probes", "evicted"]]
     for name, row in cell.rows.items():
         s = row.summary
-        rows.append([name, f"{s.tier_hit_rate:.1%}", _seed(row, "tier_hit_rate", ".1%"), f"{s.device_hit_share:.1%}",
-                     _NONE if s.late_ttft_mean_s is None else f"{s.late_ttft_mean_s:.4f}",
-                     _seed(row, "late_ttft_mean_s", ".4f"), f"{s.turns_per_s:.2f}", _seed(row, "turns_per_s", ".2f"),
+        rows.append([name, f"{s.tier_hit_rate:.1%}", _seed(row.printed, "tier_hit_rate", ".1%"),
+                     f"{s.device_hit_share:.1%}", f"{s.turns_per_s:.2f}", _seed(row.printed, "turns_per_s", ".2f"),
                      f"{s.stored_bytes / 1e9:,.1f}", f"{s.reloaded_bytes / 1e9:,.1f}",
                      _NONE if s.stored_per_reloaded is None else f"{s.stored_per_reloaded:.2f}",
-                     _seed(row, "stored_per_reloaded", ".2f"), f"{sum(s.refused.values()):,}", f"{s.probes:,}",
+                     _seed(row.printed, "stored_per_reloaded", ".2f"), f"{sum(s.refused.values()):,}", f"{s.probes:,}",
                      ", ".join(f"{word} {count:,}" for word, count in s.evicted.items()) or _NONE])
     return rows
 
 
 def _fairness(cell: Cell) -> list[list[str]]:
-    rows = [[f"completion time against {cell.control}", "mean s", "p90 s", "sessions", "better", "median",
-             "worst decile"]]
+    rows = [[f"completion time against {cell.control}", "mean s", "p90 s", "sessions", "better", "seed",
+             "median", "seed", "worst decile", "seed"]]
     for name, row in cell.rows.items():
         for group, gains in row.gains.items():
             if name == cell.control and group != "all":
                 continue
             whole = group == "all"
+            printed = row.printed if whole else {}
             rows.append([name if whole else f"  {group}", f"{row.summary.jct_mean_s:.1f}" if whole else "",
                          f"{row.summary.jct_p90_s:.1f}" if whole else "", str(gains.sessions), f"{gains.improved:.0%}",
-                         f"{gains.median:+.1%}", f"{gains.worst_decile:+.1%}"])
+                         _seed(printed, "improved", ".0%"), f"{gains.median:+.1%}", _seed(printed, "median", "+.1%"),
+                         f"{gains.worst_decile:+.1%}", _seed(printed, "worst_decile", "+.1%")])
     return rows
 
 
@@ -102,14 +114,14 @@ def _envelope(cells: Sequence[Cell]) -> list[list[str]]:
                 spread = row.spread
                 rows.append([f"{cell.rate:g}", f"{cell.tier_bytes / 1e9:g}", name, f"{row.summary.tier_hit_rate:.1%}",
                              f"{cell.rows[control].summary.tier_hit_rate:.1%}", f"{row.p95_gain:+.1%}",
-                             _seed(row, "p95_gain", ".1%"),
+                             _seed(row.printed, "p95_gain", ".1%"),
                              *([_NONE] * 2 if spread is None
                                else [f"{spread.delta_s:+.2f}", _interval(spread.delta_by_session)])])
     return rows
 
 
-def _seed(row: Row, metric: str, form: str) -> str:
-    found: Printed | None = row.printed.get(metric)
+def _seed(printed: Mapping[str, Printed], metric: str, form: str) -> str:
+    found = printed.get(metric)
     return _NONE if found is None else _span([found.low, found.high], form)
 
 
@@ -133,6 +145,7 @@ def as_json(options: LadderOptions, cells: Sequence[Cell]) -> dict[str, Any]:
                                 for name, fact in file.facts.items()}},
         "cells": [{"rate": cell.rate, "tier_bytes": cell.tier_bytes, "control": cell.control,
                    "notes": cell.notes, "pressure": [each._asdict() for each in cell.pressure],
+                   "printed": {name: asdict(value) for name, value in cell.printed.items()},
                    "rows": {name: asdict(row) for name, row in cell.rows.items()},
                    "orderings": [asdict(each) for each in orderings(cell)]} for cell in cells],
     }

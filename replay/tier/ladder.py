@@ -55,6 +55,8 @@ class Cell:
         A seed each.
     notes : dict
         Of calls: what was left out or filled in, over all draws.
+    printed : dict
+        Metric of the sessions themselves -> what a seed prints.
     rows : dict of Row
     """
 
@@ -63,6 +65,7 @@ class Cell:
     control: str
     pressure: list[Pressure]
     notes: dict[str, int]
+    printed: dict[str, Printed]
     rows: dict[str, Row]
 
 
@@ -100,9 +103,13 @@ def climb(workloads: Sequence[Workload], file: ServerFile, conditions: Mapping[s
     for name, summary in summaries.items():
         gain = 1 - summary.latency_p95_s / summaries[control].latency_p95_s
         rows[name] = Row(summary, spread.get(name), gain, fairness(runs[name], runs[control]),
-                         {metric: value for (row, metric), value in known.items() if row == name})
+                         _of(known, name))
     return Cell(workloads[0].rate, tier_bytes, control, [pressure(each) for each in workloads],
-                _together(workloads), rows)
+                _together(workloads), _of(known, "workload"), rows)
+
+
+def _of(known: Mapping[tuple[str, str], Printed], row: str) -> dict[str, Printed]:
+    return {metric: value for (name, metric), value in known.items() if name == row}
 
 
 def _together(workloads: Sequence[Workload]) -> dict[str, int]:

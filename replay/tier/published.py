@@ -8,6 +8,7 @@ from pathlib import Path
 
 __all__ = ["Printed", "printed"]
 
+_ANY = "any"
 _FOLDER = Path(__file__).parent / "published"
 
 
@@ -27,12 +28,10 @@ def printed(workload: str, platform: str, tier_bytes: int, rate: float) -> dict[
     if not path.is_file():
         return {}
     found: dict[tuple[str, str], Printed] = {}
+    dram = f"{tier_bytes / 10**9:g}GB"
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))["values"]:
-        if (entry["platform"], _bytes(entry["dram"]), entry["rate"]) == (platform, tier_bytes, rate):
+        here = entry["platform"] in (platform, _ANY) and entry["dram"] in (_ANY, dram)
+        if here and entry["rate"] == rate:
             low, high = (entry.get(name, entry.get("value")) for name in ("low", "high"))
             found[entry["row"], entry["metric"]] = Printed(low, high, entry["kind"], entry["source"])
     return found
-
-
-def _bytes(text: str) -> int:
-    return int(text.removesuffix("GB")) * 10**9

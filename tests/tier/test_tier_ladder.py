@@ -115,7 +115,10 @@ def test_what_is_printed_stands_beside_its_cell_alone() -> None:
     assert (cell["gate", "latency_p95_s"].low, cell["gate", "latency_p95_s"].kind) == (11.42, "published")
     assert cell["lru", "latency_p95_s"].low - cell["gate", "latency_p95_s"].low == pytest.approx(2.71)
     assert 1 - 11.42 / cell["lru", "latency_p95_s"].low == pytest.approx(cell["gate", "p95_gain"].low, abs=0.001)
-    assert printed("swe", "h100-tenure", 9 * 10**9, 0.5) == {}
+    other = printed("swe", "h200-continuum-d", 9 * 10**9, 0.5)
+    assert {key: value.low for key, value in other.items()} == {
+        ("workload", "live_sessions"): 53, ("workload", "live_gb"): 41.9}
+    assert printed("swe", "h100-tenure", 8 * 10**9, 0.6) == {}
     assert printed("somebody's", "h100-tenure", 8 * 10**9, 0.5) == {}
 
 
@@ -156,6 +159,13 @@ def test_a_line_for_every_turn(cells: Any) -> None:
         ("swe", "h100-tenure", 0.5, 1, False)}
 
 
+def tables(lines: list[str], title: str) -> list[dict[str, list[str]]]:
+    """Row -> cells of every table of that title."""
+    starts = [i for i, line in enumerate(lines) if line.strip().startswith(title)]
+    width = 2 + max(len(title), len("job_aware warm"))
+    return [{line[2:width].strip(): line[width:].split() for line in lines[i + 1:lines.index("", i)]} for i in starts]
+
+
 def test_continuum_ds_table(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["ladder", "--workload", "continuum-d", "--platform", "h200-continuum-d", "--dram", "8GB,40GB", "--study",
              "warm", "--bootstrap", "0"]
@@ -163,11 +173,12 @@ def test_continuum_ds_table(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == ("kvcensus ladder --workload continuum-d --platform h200-continuum-d --dram 8GB,40GB --rate 2 "
                         "--seeds 3 --study warm --control lru --bootstrap 0")
-    tables = [i for i, line in enumerate(lines) if line.split()[:3] == ["tier", "and", "service"]]
-    tight, ample = ({line[2:16].strip(): line.split() for line in lines[i + 1:i + 5]} for i in tables)
-    assert tight["lru"][1] == "0.0%" != tight["job_aware"][1]  # Continuum-D 2.3
-    assert ample["lru"][1:] == ample["job_aware"][1:]  # 7.2: nothing is evicted, nothing decided
-    assert "0.0965" in tight["lru"]
+    tight, ample = tables(lines, "tier and service")
+    assert tight["lru"][:2] == ["0.0%", "0.0%"] != tight["job_aware"][:2]  # Continuum-D 2.3
+    assert ample["lru"] == ample["job_aware"]  # 7.2: nothing is evicted, nothing decided
+    times, _ = tables(lines, "time to first token, s")
+    assert [times[name][-1] for name in ("none", "lru", "job_aware", "job_aware warm")] == [
+        "0.0953", "0.0965", "0.0802", "0.0718"]
     assert any(line.startswith("holds: late turns start sooner under job_aware") for line in lines)
 
 
