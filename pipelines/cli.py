@@ -16,7 +16,8 @@ usage: kvcensus COMMAND ...
 
 commands:
   characterize   from a call log to a report on its KV cache
-  generate       a synthetic call log with the statistics of a published one
+  fit            a profile of a call log
+  generate       a synthetic call log with the statistics of a profile
 
 `kvcensus COMMAND --help` tells more; `kvcensus --version` tells the version.
 """
@@ -29,6 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from pipelines.characterize import main as characterize
 
         return characterize(words[1:], prog="kvcensus characterize", process=argv is None)
+    if words and words[0] == "fit":
+        from pipelines.fit import main as fit
+
+        return fit(words[1:], prog="kvcensus fit", process=argv is None)
     if words and words[0] == "generate":
         from pipelines.generate import main as generate
 
@@ -51,7 +56,7 @@ def _about(words: Sequence[str]) -> int:
     if words[0] == "--version":
         say(f"kvcensus {VERSION}")
         return EXIT_OK
-    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, generate.")
+    tell(f"kvcensus: unknown command {quoted(words[0])}. Known commands: characterize, fit, generate.")
     return EXIT_USAGE
 
 

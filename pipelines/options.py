@@ -12,7 +12,8 @@ from pathlib import Path
 from metrics.core.clock import Clock, Window, find_zone, parse_duration, parse_window
 from metrics.core.geometry import GEOMETRIES, Geometry, find_geometry
 from pipelines.arguments import Parser, threads
-from pipelines.config import Config, load_config
+from pipelines.call_log import add_reading, call_log
+from pipelines.config import Config
 from pipelines.engines import ENGINES, default_engine
 from pipelines.workdir import check_apart, check_store
 from replay.residency.bounds.grid import KINDS
@@ -23,10 +24,9 @@ from replay.residency.routing.options import DEFAULT_ROUTING, DIVISIONS, ROUTES,
 from replay.residency.sampling import Sample, parse_sample
 from replay.residency.stream import Release
 from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
-from telemetry.adapter import Adapter, Arrivals, ReadOptions
+from telemetry.adapter import Adapter, ReadOptions
 from telemetry.errors import InputError, UsageError, quoted
 from telemetry.places import StorePath, parse_place
-from telemetry.registry import adapters, find_adapter
 
 __all__ = ["Options", "parse"]
 
@@ -92,25 +92,17 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
         An unknown option or name, a value that does not parse, options that exclude each other.
     """
     given = _parser(prog).parse_args(argv)
-    adapter = find_adapter(given.format)
-    config = load_config(given.config)
+    log = call_log(given.inputs, given)
     clock = Clock(find_zone(given.tz))
     if given.window is not None and given.split is not None:
         raise UsageError("--window and --split exclude each other: choose one range, or a report for each.")
-    arrivals = None if given.arrivals is None else _arrivals(given.arrivals)
-    if adapter.needs_arrivals and arrivals is None:
-        raise UsageError(f"sessions of the format {adapter.name} have no place in time. Place them with "
-                         "--arrivals poisson:RATE[:SEED], RATE in sessions a second.")
-    if arrivals is not None and not adapter.needs_arrivals:
-        raise UsageError(f"--arrivals: the format {adapter.name} has arrivals of its own.")
     plan, out, engine = _plan(given), _place("--out", given.out), given.engine or default_engine()
     return Options(
-        inputs=tuple(given.inputs), adapter=adapter, out=out,
-        name=_whole(given.name) or f"{adapter.name} trace",
+        inputs=log.inputs, adapter=log.adapter, out=out,
+        name=_whole(given.name) or f"{log.adapter.name} trace",
         window=None if given.window is None else parse_window(given.window, clock.zone),
         split_us=None if given.split is None else parse_duration(given.split),
-        clock=clock, config=config,
-        read=ReadOptions(config.columns, config.timestamp, config.context_excludes_cached, arrivals),
+        clock=clock, config=log.config, read=log.read,
         plan=plan, routing=_routing(given), geometry=find_geometry(given.geometry), work=_work(given.work, out, engine),
         engine=engine,
         threads=given.threads, memory_limit=_memory(given.memory_limit), names=given.names, strict=given.strict,
@@ -123,16 +115,12 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("inputs", nargs="+", metavar="INPUT",
                         help="files, folders or globs of one format, here or as URIs of a store")
-    formats = ", ".join(f"{a.name} ({a.description})" for a in adapters().values())
-    parser.add_argument("--format", required=True, help=f"source format: {formats}")
+    add_reading(parser)
     parser.add_argument("--out", required=True, metavar="DIR", help="where results and report go; or a URI of a store")
     parser.add_argument("--name", help="title of the report")
     parser.add_argument("--window", metavar="START/END", help="only calls in this range, ISO-8601, END not included")
     parser.add_argument("--split", metavar="1d", help="one report a window of this length, and an index")
     parser.add_argument("--tz", default="UTC", help="time zone of days and hours (default UTC)")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML: column names, timestamps, model classes")
-    parser.add_argument("--arrivals", metavar="poisson:RATE[:SEED]",
-                        help="synthetic arrivals for formats without: RATE sessions a second")
     parser.add_argument("--stream", choices=STREAMS, default="busiest-hour", help="what is replayed")
     parser.add_argument("--sample-sessions", metavar="0.05",
                         help="replay the calls of this share of the sessions only; budgets are shares of their K*")
@@ -215,13 +203,6 @@ def _memory(text: str | None) -> str | None:
 def _whole(text: str | None) -> str:
     """A text with escapes for bytes that were no UTF-8."""
     return (text or "").encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _arrivals(text: str) -> Arrivals:
-    match = re.fullmatch(r"poisson:([0-9]{1,9}(?:\.[0-9]{1,9})?)(?::([0-9]{1,18}))?", text)
-    if match is None or float(match[1]) == 0:
-        raise UsageError(f"--arrivals {quoted(text)}: write poisson:RATE[:SEED], RATE sessions a second above 0.")
-    return Arrivals(float(match[1]), int(match[2] or 0))
 
 
 def _place(option: str, text: str) -> Path | StorePath:

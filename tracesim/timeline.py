@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from tracesim.independent import IndependentFleet
 from tracesim.profile import Profile
 from tracesim.sessions import Calls, Fleet
 
@@ -31,14 +32,18 @@ class Timeline:
     threads, block : int
         Blocks drawn side by side, and units in a block; the calls do not depend on either.
 
+    independent : bool
+        Without what ties the components together.
+
     Attributes
     ----------
     cut_calls : int
         Calls left out because they start after the window; known when the pieces are through.
     """
 
-    def __init__(self, profile: Profile, seed: int, *, threads: int = 1, block: int = BLOCK) -> None:
-        self._fleet = Fleet(profile, seed)
+    def __init__(self, profile: Profile, seed: int, *, threads: int = 1, block: int = BLOCK,
+                 independent: bool = False) -> None:
+        self._fleet = IndependentFleet(profile, seed) if independent else Fleet(profile, seed)
         self._end_us = profile.window.start_us + round(profile.window.days * 86_400_000_000)
         self._cuts = profile.window.cuts
         self._threads, self._block = threads, block

@@ -1,0 +1,68 @@
+"""When sessions start: the window, and weights of its hours and days."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pipelines.fitting.rows import Rows
+from pipelines.fitting.support import Support, rounded
+from tracesim.compiled import Floats, Longs
+from tracesim.profile import Arrivals, Window
+
+__all__ = ["fit_arrivals", "fit_window"]
+
+_HOUR_US = 3_600_000_000
+_LONG = 24  # hours from which on the window begins and ends with an hour, and has hours of its own
+_ROUNDS = 20
+
+
+def fit_window(rows: Rows) -> Window:
+    """Where sessions start, to the hour; a short window has its length to three digits.
+
+    Sessions were cut by the end of the log already, so the window cuts none.
+    """
+    starts = rows.t_us[rows.offsets[:-1]]
+    first, last = int(starts.min()) // _HOUR_US, int(starts.max()) // _HOUR_US
+    if last - first < _LONG:
+        days = rounded(max(int(starts.max() - starts.min()), 1) / (24 * _HOUR_US))
+        return Window(first * _HOUR_US, max(days, 1e-6), rows.sessions, cuts=False)
+    return Window(first * _HOUR_US, (last + 1 - first) / 24, rows.sessions, cuts=False)
+
+
+def fit_arrivals(rows: Rows, window: Window, support: Support) -> Arrivals:
+    """Weights of the hours of a day and of the days of a week whose product explains the starts.
+
+    An hour or a day with fewer than k sessions has the mean weight of those.
+    """
+    starts = rows.t_us[rows.offsets[:-1]]
+    if window.days * 24 < _LONG:
+        return Arrivals((1.0,) * 24, (1.0,) * 7)
+    exposed = np.zeros((7, 24))
+    every = window.start_us // _HOUR_US + np.arange(round(window.days * 24), dtype=np.int64)
+    np.add.at(exposed, (_weekday(every), every % 24), 1)
+    hour = starts // _HOUR_US
+    seen = np.zeros((7, 24))
+    np.add.at(seen, (_weekday(hour), hour % 24), 1)
+    hours, days = np.ones(24), np.ones(7)
+    for _ in range(_ROUNDS):
+        hours = _weights(seen.sum(axis=0), days @ exposed, support.k)
+        days = _weights(seen.sum(axis=1), exposed @ hours, support.k)
+    few = int(((seen.sum(axis=0) < support.k) & (exposed.sum(axis=0) > 0)).sum())
+    if few:
+        support.pooled.append(f"arrivals in {few} hours of the day (fewer than {support.k} sessions each): as one")
+    return Arrivals(tuple(map(rounded, hours.tolist())), tuple(map(rounded, days.tolist())))
+
+
+def _weekday(hour: Longs) -> Longs:
+    return (hour // 24 + 3) % 7  # 1970 began on a Thursday
+
+
+def _weights(seen: Floats, expected: Floats, k: int) -> Floats:
+    """Seen / expected; one weight for all that were seen fewer than k times, the mean for what was not exposed."""
+    mean = seen.sum() / expected.sum()
+    weights = np.full(len(seen), 1.0)
+    enough, few = (seen >= k) & (expected > 0), (seen < k) & (expected > 0)
+    weights[enough] = seen[enough] / expected[enough] / mean
+    if few.any():
+        weights[few] = seen[few].sum() / expected[few].sum() / mean
+    return weights
