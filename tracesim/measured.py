@@ -59,7 +59,7 @@ class Threads:
     first : tuple of Points
         By band of depth: first context of a thread of several calls / its largest.
     step : tuple of Points
-        By quarter of the thread: growth of a call / mean growth in its thread.
+        By quarter of the thread, and after calls of others: growth of a call / mean growth in its thread.
     stays, reduces : tuple of float
         By class: probability that a context is that of the call before in the thread, and that it is smaller.
     remaining : tuple of Points

@@ -33,7 +33,7 @@ def gap_tables(table: Table, bands: Sequence[int]) -> GapTables:
 
 
 def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) -> Threads:
-    table.only(("bands", "quarters", "classes"))
+    table.only(("bands", "steps", "classes"))
     by_band = _rows(table, "bands", len(bands), ("peak", "first"))
     by_class = _by_class(table, classes, ("share", "stays", "reduces", "remaining"))
     stays, reduces = (tuple(row.number(name, 0, 1) if row else 0.0 for row in by_class)
@@ -43,7 +43,7 @@ def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) ->
             raise row.wrong("reduces", b, f"a probability that leaves room for stays, {a:g}")
     return Threads(
         peak=tuple(_law(row, "peak", 0) for row in by_band), first=tuple(_law(row, "first", 0, 1) for row in by_band),
-        step=tuple(_law(row, "step", 0) for row in _rows(table, "quarters", QUARTERS, ("step",))),
+        step=tuple(_law(row, "step", 0) for row in _rows(table, "steps", QUARTERS + 1, ("step",))),
         share=_laws(by_class, "share", 1), stays=stays, reduces=reduces,
         remaining=_laws(by_class, "remaining", 1))
 

@@ -33,7 +33,8 @@ def _fleet(profile: Profile) -> Iterable[str]:
     yield from ("[window]", f"start = {start:%Y-%m-%dT%H:%M:%SZ}", f"days = {window.days!r}",
                 f"sessions = {window.sessions}", f"cuts = {_flag(window.cuts)}",
                 f"unsessioned_per_session = {profile.unsessioned_per_session!r}", "")
-    yield from ("[arrivals]", f"hours = {_row(profile.arrivals.hours)}", f"days = {_row(profile.arrivals.days)}", "")
+    yield from ("[arrivals]", f"hours = {_row(profile.arrivals.hours)}", f"days = {_row(profile.arrivals.days)}",
+                f"starts = {_points(profile.arrivals.starts)}", "")
     place = profile.placement
     if place is not None:
         yield from ("[placement]", f"regions = [{', '.join(map(_text, place.regions))}]",
@@ -74,7 +75,7 @@ def _contexts(profile: Profile) -> Iterable[str]:
     for peak, first in zip(context.peak, context.first, strict=True):
         yield from ("[[context.bands]]", f"peak = {_points(peak)}", f"first = {_points(first)}")
     for step in context.step:
-        yield from ("[[context.quarters]]", f"step = {_points(step)}")
+        yield from ("[[context.steps]]", f"step = {_points(step)}")
     for place in _entered(profile):
         yield from ("[[context.classes]]", f"class = {_text(CLASSES[place])}",
                     f"share = {_points(context.share[place])}", f"stays = {context.stays[place]!r}",

@@ -39,10 +39,19 @@ class Window:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Weights of the hours of a day and of the days of a week, Monday first."""
+    """When sessions start.
+
+    Attributes
+    ----------
+    hours, days : tuple of float
+        Weights of the hours of a day and of the days of a week, Monday first.
+    starts : tuple of (float, float)
+        In their place: share of the window, share of the sessions that start before it; from 0 to 1.
+    """
 
     hours: Row
     days: Row
+    starts: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -46,12 +46,16 @@ class Profile:
     unsessioned_per_session: float
 
     def with_window(self, sessions: int | None, days: float | None, rate: float | None) -> Profile:
-        """The same fleet over another window, at its own arrival rate or `rate` sessions a second, or of `sessions`."""
+        """The same fleet over another window, at its own arrival rate or `rate` sessions a second, or of `sessions`.
+
+        Starts measured in the profile's window are those of that length; another has its hours and days.
+        """
         length = self.window.days if days is None else days
         if rate is None:
             rate = self.window.sessions / (self.window.days * 86_400)
         count = max(round(rate * length * 86_400), 1) if sessions is None else sessions
-        return replace(self, window=replace(self.window, days=length, sessions=count))
+        arrivals = self.arrivals if length == self.window.days else replace(self.arrivals, starts=())
+        return replace(self, window=replace(self.window, days=length, sessions=count), arrivals=arrivals)
 
     def with_effectiveness(self, effectiveness: float) -> Profile:
         """The same fleet with a cache that finds only so large a share of what it would find.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from telemetry.errors import UsageError, quoted
@@ -84,8 +85,13 @@ class _Reader:
 
     def _arrivals(self) -> Arrivals:
         table = self._top.table("arrivals")
-        table.only(("hours", "days"))
-        return Arrivals(table.weights("hours", 24), table.weights("days", 7))
+        table.only(("hours", "days", "starts"))
+        starts = table.points("starts") if "starts" in table.content else []
+        shares = [share for _, share in starts]
+        if starts and ((starts[0], starts[-1]) != ((0, 0), (1, 1)) or any(b <= a for a, b in pairwise(shares))):
+            raise table.wrong("starts", [list(pair) for pair in starts], "pairs [share of the window, share of the "
+                              "sessions] that rise from [0, 0] to [1, 1]")
+        return Arrivals(table.weights("hours", 24), table.weights("days", 7), tuple(starts))
 
     def _depth(self) -> Depth | DepthTable:
         table = self._top.table("depth")

@@ -50,7 +50,7 @@ def situations(offsets: Longs, kind: Small, model: Longs, models: int, region: L
     band : int32 array
         0 to len(GAP_BANDS_S); 0 for a first call to a model.
     reach : int64 array
-        The largest context that the session sent to the model, at most the call's own; of a first call, its own.
+        The context of the session's preceding call to the model, at most the call's own; of a first call, its own.
     """
     return _situations(offsets, kind, model, models, region, deployment, gap_us, tokens, _EDGES_US)
 
@@ -62,11 +62,9 @@ def _situations(offsets: Longs, kind: Small, model: Longs, models: int, region: 
     band = np.zeros(len(kind), np.int32)
     reach = np.empty(len(kind), np.int64)
     last = np.empty(models, np.int64)
-    sent = np.empty(models, np.int64)
     called_us = np.empty(models, np.int64)
     for place in range(len(offsets) - 1):
         last[:] = -1
-        sent[:] = 0
         clock = np.int64(0)
         away = -1  # calls since the last Spine call; -1 before the first
         for row in range(offsets[place], offsets[place + 1]):
@@ -78,7 +76,7 @@ def _situations(offsets: Longs, kind: Small, model: Longs, models: int, region: 
             elif before < 0:
                 situation[row] = _NEW + role
             else:
-                reach[row] = min(sent[at], tokens[row])
+                reach[row] = min(tokens[before], tokens[row])
                 band[row] = np.searchsorted(edges_us, clock - called_us[at], side="right")
                 both = region[row] >= 0 and region[before] >= 0
                 if tokens[row] < tokens[before]:
@@ -94,6 +92,5 @@ def _situations(offsets: Longs, kind: Small, model: Longs, models: int, region: 
                 else:
                     situation[row] = _RETURN + role
             last[at], called_us[at] = row, clock
-            sent[at] = max(sent[at], tokens[row])
             away = 0 if role == 0 else (away + 1 if away >= 0 else -1)
     return situation, band, reach

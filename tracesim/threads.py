@@ -19,9 +19,9 @@ from tracesim.laws import Tables
 from tracesim.measured import Threads
 from tracesim.philox import Component, Numbers
 
-__all__ = ["QUARTERS", "draw_threads", "thread_places"]
+__all__ = ["QUARTERS", "draw_threads", "step_parts", "thread_places"]
 
-#: Parts of a thread whose growths have tables of their own.
+#: Parts of a thread, by its calls, whose growths have tables of their own; one more is for calls after those of others.
 QUARTERS = 4
 _MOST = 2.0**31 - 1
 
@@ -33,14 +33,21 @@ def draw_threads(numbers: Numbers, first: int, offsets: Longs, band: Longs, kind
     depths = np.diff(offsets)
     classes = kind.astype(np.int64)
     index, length = thread_places(offsets, kind)
+    part = step_parts(kind, index, length)
     peak = np.repeat(Tables(threads.peak).draw(band, own[:, 0]), depths)
     share = Tables(threads.share).draw(classes, u[:, 0])
     begins = Tables(threads.first).draw(np.repeat(band, depths), u[:, 1])
-    grows = Tables(threads.step).draw(index * QUARTERS // length, u[:, 1])
+    grows = Tables(threads.step).draw(part, u[:, 1])
     remains = Tables(threads.remaining).draw(classes, u[:, 3])
     stays = np.array(threads.stays)[classes]
     return _grown(offsets, classes, index, length, peak, share, begins, grows, remains, u[:, 2].copy(), stays,
                   stays + np.array(threads.reduces)[classes])
+
+
+def step_parts(kind: Small, index: Longs, length: Longs) -> Longs:
+    """Which table the growth of each call follows: that of its quarter, or, after calls of other threads, the last."""
+    directly = np.concatenate(([True], kind[1:] == kind[:-1]))
+    return np.where(directly, index * QUARTERS // length, QUARTERS)
 
 
 @compiled

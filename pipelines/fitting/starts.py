@@ -14,6 +14,7 @@ __all__ = ["fit_arrivals", "fit_window"]
 _HOUR_US = 3_600_000_000
 _LONG = 24  # hours from which on the window begins and ends with an hour, and has hours of its own
 _ROUNDS = 20
+_PIECES = 40
 
 
 def fit_window(rows: Rows) -> Window:
@@ -30,13 +31,15 @@ def fit_window(rows: Rows) -> Window:
 
 
 def fit_arrivals(rows: Rows, window: Window, support: Support) -> Arrivals:
-    """Weights of the hours of a day and of the days of a week whose product explains the starts.
+    """When in the window sessions start; and, for windows of another length, the weights of the hours of a day and of
+    the days of a week whose product explains the starts.
 
     An hour or a day with fewer than k sessions has the mean weight of those.
     """
     starts = rows.t_us[rows.offsets[:-1]]
+    pieces = _pieces(starts, window, support.k)
     if window.days * 24 < _LONG:
-        return Arrivals((1.0,) * 24, (1.0,) * 7)
+        return Arrivals((1.0,) * 24, (1.0,) * 7, pieces)
     exposed = np.zeros((7, 24))
     every = window.start_us // _HOUR_US + np.arange(round(window.days * 24), dtype=np.int64)
     np.add.at(exposed, (_weekday(every), every % 24), 1)
@@ -50,7 +53,19 @@ def fit_arrivals(rows: Rows, window: Window, support: Support) -> Arrivals:
     few = int(((seen.sum(axis=0) < support.k) & (exposed.sum(axis=0) > 0)).sum())
     if few:
         support.pooled.append(f"arrivals in {few} hours of the day (fewer than {support.k} sessions each): as one")
-    return Arrivals(tuple(map(rounded, hours.tolist())), tuple(map(rounded, days.tolist())))
+    return Arrivals(tuple(map(rounded, hours.tolist())), tuple(map(rounded, days.tolist())), pieces)
+
+
+def _pieces(starts: Longs, window: Window, k: int) -> tuple[tuple[float, float], ...]:
+    """Parts of the window in which so many sessions start, k or more in each: to a thousandth of the window."""
+    times = np.sort(starts) - (window.start_us if window.days * 24 >= _LONG else starts.min())
+    each = max(k, -(-len(times) // _PIECES))
+    found = [(0.0, 0.0)]
+    for rank in range(each, len(times) - each + 1, each):
+        at = round(float(times[rank - 1] + times[rank]) / 2 / (window.days * 24 * _HOUR_US), 3)
+        if found[-1][0] < at < 1:
+            found.append((at, round(rank / len(times), 4)))
+    return (*found, (1.0, 1.0))
 
 
 def _weekday(hour: Longs) -> Longs:

@@ -15,7 +15,7 @@ from tracesim.laws import Points
 from tracesim.measured import Cell, DepthTable, DurationTables, ReuseTables, Threads
 from tracesim.profile import CLASSES
 from tracesim.situations import GAP_BANDS_S, SITUATIONS, situations
-from tracesim.threads import QUARTERS, thread_places
+from tracesim.threads import QUARTERS, step_parts, thread_places
 
 __all__ = ["fit_contexts", "fit_durations", "fit_reuse"]
 
@@ -37,7 +37,7 @@ def fit_contexts(rows: Rows, kind: Longs, depth: DepthTable, support: Support) -
     growth = np.where(index > 0, rows.tokens - before, 0)
     grew = growth > 0
     mean = np.bincount(thread, weights=growth * grew) / np.maximum(np.bincount(thread, weights=grew), 1)
-    quarter = index * QUARTERS // length
+    part = step_parts(kind.astype(np.int8), index, length)
     reduced = (index > 0) & (rows.tokens < before)
     every = np.arange(rows.sessions)
     share, step = rows.tokens / np.maximum(most[thread], 1), growth / np.maximum(mean[thread], 1e-9)
@@ -55,9 +55,9 @@ def fit_contexts(rows: Rows, kind: Longs, depth: DepthTable, support: Support) -
         first=tuple(_sure(support.law(f"first contexts of {each}", share[several & (bands == place)],
                                       session[several & (bands == place)], all_firsts, "all depths", 1.0))
                     for place, each in enumerate(names)),
-        step=tuple(_sure(support.law(f"growth in quarter {place + 1}", step[grew & (quarter == place)],
-                                     session[grew & (quarter == place)], all_steps, "all quarters"))
-                   for place in range(QUARTERS)),
+        step=tuple(_sure(support.law(f"growth, part {place + 1} of {QUARTERS + 1}", step[grew & (part == place)],
+                                     session[grew & (part == place)], all_steps, "all parts"))
+                   for place in range(QUARTERS + 1)),
         share=tuple(each.law("share of the peak", most[thread] / peak[session], each.begins, _WHOLE)
                     for each in by_class),
         stays=tuple(each.share("unchanged contexts", rows.tokens == before) for each in by_class),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -118,7 +119,7 @@ def _transitions(a: Side, b: Side) -> Iterator[Compared]:
         lines = []
         for to, other in enumerate(CLASSES):
             errors = [share_error(each[:, to], each.sum(axis=1)) for each in counts]
-            within = max(_TRANSITION, 1.96 * float(np.hypot(*errors)))
+            within = max(_TRANSITION, 1.96 * math.hypot(*errors))
             values = [side.transitions.get((name, other), 0.0) for side in (a, b)]
             off = values[1] - values[0]
             lines.append((abs(off) / within, Compared(
@@ -199,8 +200,8 @@ def replay_rows(measured: Side, generated: Side) -> list[dict[str, object]]:
                 low, high = _interval(side.replicates.rates[:, place, at])
                 cell = side.cell(place, at)
                 rows.append({"side": name, "policy": policy, "budget_share": float(budget.share or 0),
-                             "calls": cell.calls, "misses": cell.misses, "reconstruction_rate": cell.misses / cell.calls,
-                             "low": low, "high": high})
+                             "calls": cell.calls, "misses": cell.misses,
+                             "reconstruction_rate": cell.misses / cell.calls, "low": low, "high": high})
     return rows
 
 
