@@ -77,7 +77,7 @@ class Threads:
 
 @dataclass(frozen=True)
 class Cell:
-    """Cached tokens / what could be found, in one situation (`situations.SITUATIONS`).
+    """Cached / context tokens in one situation (`situations.SITUATIONS`).
 
     Attributes
     ----------

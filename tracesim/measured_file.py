@@ -59,7 +59,7 @@ def reuse_tables(table: Table) -> ReuseTables:
         gap = row.whole("gap", 0, len(GAP_BANDS_S)) if "gap" in row.content else None
         if any((cell.situation, cell.gap) == (situation, gap) for cell in cells):
             raise row.wrong("situation", situation, "each situation and gap once")
-        cells.append(Cell(situation, gap, _law(row, "found", 0)))
+        cells.append(Cell(situation, gap, _law(row, "found", 0, 1)))
     missing = [name for name in SITUATIONS if not any(cell.situation == name and cell.gap is None for cell in cells)]
     if missing:
         raise table.wrong("cells", f"no {missing[0]}", "a cell without gap for each situation")

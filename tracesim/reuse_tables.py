@@ -19,11 +19,12 @@ def draw_cached_of_tables(numbers: Numbers, first: int, offsets: Longs, kind: Sm
                           reuse: ReuseTables) -> Longs:  # fmt: skip
     """Cached tokens of each call: int64, whole blocks, at most its context."""
     u = numbers.of_calls(Component.REUSE, first, offsets)
-    situation, band, reach = situations(offsets, kind, model.astype(np.int64), models, region.astype(np.int64),
-                                        deployment.astype(np.int64), gap_us, tokens)
+    situation, band = situations(offsets, kind, model.astype(np.int64), models, region.astype(np.int64),
+                                 deployment.astype(np.int64), gap_us, tokens)
     share = Tables([cell.found for cell in reuse.cells]).draw(_chosen(reuse)[situation, band], u[:, 0])
-    found = np.minimum((share * reach + 0.5).astype(np.int64), tokens)
-    return np.where(u[:, 1] < reuse.effectiveness, found, 0) // reuse.block * reuse.block
+    # To the nearest block: the tables are of whole blocks already.
+    blocks = np.minimum((share * tokens / reuse.block + 0.5).astype(np.int64), tokens // reuse.block)
+    return np.where(u[:, 1] < reuse.effectiveness, blocks * reuse.block, 0)
 
 
 def _chosen(reuse: ReuseTables) -> Longs:

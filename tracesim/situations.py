@@ -27,8 +27,8 @@ _EDGES_US = np.array(GAP_BANDS_S, np.int64) * 1_000_000
 
 
 def situations(offsets: Longs, kind: Small, model: Longs, models: int, region: Longs, deployment: Longs, gap_us: Longs,
-               tokens: Longs) -> tuple[Ints, Ints, Longs]:  # fmt: skip
-    """Situation, band of gap, and tokens that could be found, of each call.
+               tokens: Longs) -> tuple[Ints, Ints]:  # fmt: skip
+    """Situation and band of gap of each call.
 
     Parameters
     ----------
@@ -49,18 +49,15 @@ def situations(offsets: Longs, kind: Small, model: Longs, models: int, region: L
         Places in SITUATIONS.
     band : int32 array
         0 to len(GAP_BANDS_S); 0 for a first call to a model.
-    reach : int64 array
-        The context of the session's preceding call to the model, at most the call's own; of a first call, its own.
     """
     return _situations(offsets, kind, model, models, region, deployment, gap_us, tokens, _EDGES_US)
 
 
 @compiled
 def _situations(offsets: Longs, kind: Small, model: Longs, models: int, region: Longs, deployment: Longs,
-                gap_us: Longs, tokens: Longs, edges_us: Longs) -> tuple[Ints, Ints, Longs]:
+                gap_us: Longs, tokens: Longs, edges_us: Longs) -> tuple[Ints, Ints]:
     situation = np.empty(len(kind), np.int32)
     band = np.zeros(len(kind), np.int32)
-    reach = np.empty(len(kind), np.int64)
     last = np.empty(models, np.int64)
     called_us = np.empty(models, np.int64)
     for place in range(len(offsets) - 1):
@@ -70,13 +67,11 @@ def _situations(offsets: Longs, kind: Small, model: Longs, models: int, region: 
         for row in range(offsets[place], offsets[place + 1]):
             at, role, before = model[row], kind[row], last[model[row]]
             clock += gap_us[row]
-            reach[row] = tokens[row]
             if row == offsets[place]:
                 situation[row] = _FIRST
             elif before < 0:
                 situation[row] = _NEW + role
             else:
-                reach[row] = min(tokens[before], tokens[row])
                 band[row] = np.searchsorted(edges_us, clock - called_us[at], side="right")
                 both = region[row] >= 0 and region[before] >= 0
                 if tokens[row] < tokens[before]:
@@ -93,4 +88,4 @@ def _situations(offsets: Longs, kind: Small, model: Longs, models: int, region: 
                     situation[row] = _RETURN + role
             last[at], called_us[at] = row, clock
             away = 0 if role == 0 else (away + 1 if away >= 0 else -1)
-    return situation, band, reach
+    return situation, band

@@ -103,18 +103,17 @@ def fit_reuse(rows: Rows, kind: Longs, support: Support) -> ReuseTables | None:
     told = (rows.cached >= 0) & (rows.tokens > 0)
     if not told.any() or not support.enough(rows.session[told]):
         return None
-    situation, band, reach = situations(rows.offsets, kind.astype(np.int8), rows.model, int(rows.model.max()) + 1,
-                                        rows.region, rows.deployment, rows.gap_us, rows.tokens)
-    told &= reach > 0
-    found = rows.cached / np.maximum(reach, 1)
+    situation, band = situations(rows.offsets, kind.astype(np.int8), rows.model, int(rows.model.max()) + 1,
+                                 rows.region, rows.deployment, rows.gap_us, rows.tokens)
+    found = rows.cached / np.maximum(rows.tokens, 1)
     cells: list[Cell] = []
-    every = support.law("reuse", found[told], rows.session[told], _WHOLE, "whole")
+    every = support.law("reuse", found[told], rows.session[told], _WHOLE, "whole", 1.0)
     for place, name in enumerate(SITUATIONS):
         mine = told & (situation == place)
         kin = told & np.isin(situation, [at for at, each in enumerate(SITUATIONS) if _kind(each) == _kind(name)])
         # Nobody needs to know of the wider table, unless it is used.
-        wider = Support(support.k).law(f"reuse in {_kind(name)}", found[kin], rows.session[kin], every, "all calls")
-        law = support.law(f"reuse in {name}", found[mine], rows.session[mine], wider, "the other classes")
+        wider = Support(support.k).law(_kind(name), found[kin], rows.session[kin], every, "all calls", 1.0)
+        law = support.law(f"reuse in {name}", found[mine], rows.session[mine], wider, "the other classes", 1.0)
         cells.append(Cell(name, None, _sure(law)))
         if len(np.unique(band[mine])) > 1:
             cells += _by_gap(name, found, band, mine, rows.session, support)
@@ -126,7 +125,7 @@ def _by_gap(name: str, found: Floats, band: Ints, mine: Flags, session: Longs, s
     for gap in range(len(GAP_BANDS_S) + 1):
         chosen = np.flatnonzero(mine & (band == gap))
         if len(chosen) and support.enough(session[chosen]):
-            cells.append(Cell(name, gap, _sure(support.law(name, found[chosen], session[chosen], None, ""))))
+            cells.append(Cell(name, gap, _sure(support.law(name, found[chosen], session[chosen], None, "", 1.0))))
         elif len(chosen):
             support.pooled.append(f"reuse in {name}, band {gap} of gaps ({len(np.unique(session[chosen]))} sessions): "
                                   "as all gaps")

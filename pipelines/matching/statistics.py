@@ -44,11 +44,11 @@ def spearman_reach(a: float, n: int, b: float, m: int) -> float:
 
 
 def rank_interval(values: Values, p: float) -> tuple[float, float]:
-    """95 % interval of the quantile at p: the order statistics that binomial chance reaches."""
+    """95 % interval of the quantile at p: the order statistics that chance reaches, without end beyond them."""
     ordered = np.sort(values)
     n, reach = len(ordered), _Z * math.sqrt(p * (1 - p) / len(ordered))
     low, high = math.floor(n * (p - reach)), math.ceil(n * (p + reach))
-    return float(ordered[max(low, 0)]), float(ordered[min(high, n - 1)])
+    return float(ordered[low]) if low >= 0 else -math.inf, float(ordered[high]) if high < n else math.inf
 
 
 def share_error(yes: Values, of: Values) -> float:
