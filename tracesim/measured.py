@@ -56,8 +56,8 @@ class Threads:
         By band of depth: largest context of the session, in tokens.
     share : tuple of Points
         By class: largest context of its thread / that of the session.
-    first : tuple of Points
-        By band of depth: first context of a thread of several calls / its largest.
+    first : tuple of tuple of Points
+        By class, then by band of depth: first context of a thread of several calls / its largest.
     step : tuple of Points
         By quarter of the thread, and after calls of others: growth of a call / mean growth in its thread.
     stays, reduces : tuple of float
@@ -68,7 +68,7 @@ class Threads:
 
     peak: tuple[Points, ...]
     share: tuple[Points, ...]
-    first: tuple[Points, ...]
+    first: tuple[tuple[Points, ...], ...]
     step: tuple[Points, ...]
     stays: tuple[float, ...]
     reduces: tuple[float, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tracesim.laws import Points
 from tracesim.measured import Cell, DepthTable, DurationTables, GapTables, ReuseTables, Threads
@@ -34,15 +35,17 @@ def gap_tables(table: Table, bands: Sequence[int]) -> GapTables:
 
 def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) -> Threads:
     table.only(("bands", "steps", "classes"))
-    by_band = _rows(table, "bands", len(bands), ("peak", "first"))
-    by_class = _by_class(table, classes, ("share", "stays", "reduces", "remaining"))
+    by_band = _rows(table, "bands", len(bands), ("peak",))
+    by_class = _by_class(table, classes, ("share", "first", "stays", "reduces", "remaining"))
     stays, reduces = (tuple(row.number(name, 0, 1) if row else 0.0 for row in by_class)
                       for name in ("stays", "reduces"))
     for row, a, b in zip(by_class, stays, reduces, strict=True):
         if row is not None and a + b > 1.001:
             raise row.wrong("reduces", b, f"a probability that leaves room for stays, {a:g}")
     return Threads(
-        peak=tuple(_law(row, "peak", 0) for row in by_band), first=tuple(_law(row, "first", 0, 1) for row in by_band),
+        peak=tuple(_law(row, "peak", 0) for row in by_band),
+        first=tuple((_NONE,) * len(bands) if row is None else _list_of_laws(row, "first", len(bands), 1)
+                    for row in by_class),
         step=tuple(_law(row, "step", 0) for row in _rows(table, "steps", QUARTERS + 1, ("step",))),
         share=_laws(by_class, "share", 1), stays=stays, reduces=reduces,
         remaining=_laws(by_class, "remaining", 1))
@@ -98,6 +101,13 @@ def _by_class(table: Table, classes: Sequence[str], keys: Sequence[str]) -> list
 
 def _laws(rows: Sequence[Table | None], name: str, most: float | None = None) -> tuple[Points, ...]:
     return tuple(_NONE if row is None else _law(row, name, 0, most) for row in rows)
+
+
+def _list_of_laws(table: Table, name: str, count: int, most: float) -> tuple[Points, ...]:
+    value = table.value(name, f"a list of {count} quantile tables")
+    if not isinstance(value, list) or len(value) != count:
+        raise table.wrong(name, value, f"a list of {count} quantile tables")
+    return tuple(_law(replace(table, content={name: each}), name, 0, most) for each in value)
 
 
 def _law(table: Table, name: str, least: float, most: float | None = None) -> Points:

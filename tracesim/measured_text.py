@@ -72,13 +72,14 @@ def _contexts(profile: Profile) -> Iterable[str]:
     context = profile.context
     assert isinstance(context, Threads)
     yield "[context]"
-    for peak, first in zip(context.peak, context.first, strict=True):
-        yield from ("[[context.bands]]", f"peak = {_points(peak)}", f"first = {_points(first)}")
+    for peak in context.peak:
+        yield from ("[[context.bands]]", f"peak = {_points(peak)}")
     for step in context.step:
         yield from ("[[context.steps]]", f"step = {_points(step)}")
     for place in _entered(profile):
         yield from ("[[context.classes]]", f"class = {_text(CLASSES[place])}",
-                    f"share = {_points(context.share[place])}", f"stays = {context.stays[place]!r}",
+                    f"share = {_points(context.share[place])}",
+                    f"first = [{', '.join(map(_points, context.first[place]))}]", f"stays = {context.stays[place]!r}",
                     f"reduces = {context.reduces[place]!r}", f"remaining = {_points(context.remaining[place])}")
     yield ""
 

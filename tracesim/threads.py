@@ -36,7 +36,9 @@ def draw_threads(numbers: Numbers, first: int, offsets: Longs, band: Longs, kind
     part = step_parts(kind, index, length)
     peak = np.repeat(Tables(threads.peak).draw(band, own[:, 0]), depths)
     share = Tables(threads.share).draw(classes, u[:, 0])
-    begins = Tables(threads.first).draw(np.repeat(band, depths), u[:, 1])
+    bands = len(threads.peak)
+    begins = Tables([law for laws in threads.first for law in laws]).draw(classes * bands + np.repeat(band, depths),
+                                                                          u[:, 1])
     grows = Tables(threads.step).draw(part, u[:, 1])
     remains = Tables(threads.remaining).draw(classes, u[:, 3])
     stays = np.array(threads.stays)[classes]

@@ -87,8 +87,8 @@ def _alike(gaps: Longs, session: Longs, band: Longs, chosen: Flags, k: int) -> f
     sums = np.bincount(session[chosen], weights=z[chosen])[of][several]
     squares = np.bincount(session[chosen], weights=z[chosen] ** 2)[of][several]
     number = count[several]
-    both = float(((sums**2 - squares) / (number - 1)).sum())
-    return min(max(rounded(both / float(squares.sum())), 0.0), _MOST_ALIKE)
+    both, spread = float(((sums**2 - squares) / (number - 1)).sum()), float(squares.sum())
+    return min(max(rounded(both / spread), 0.0), _MOST_ALIKE) if spread else 0.0
 
 
 def _scores(values: Longs) -> Floats:

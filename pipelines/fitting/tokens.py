@@ -52,9 +52,8 @@ def fit_contexts(rows: Rows, kind: Longs, depth: DepthTable, support: Support) -
     return Threads(
         peak=tuple(_sure(support.law(f"peaks of {each}", peak[band == place], every[band == place], all_peaks,
                                      "all depths")) for place, each in enumerate(names)),
-        first=tuple(_sure(support.law(f"first contexts of {each}", share[several & (bands == place)],
-                                      session[several & (bands == place)], all_firsts, "all depths", 1.0))
-                    for place, each in enumerate(names)),
+        first=tuple(each.by_band("first contexts", share, several, bands, names, all_firsts or _WHOLE)
+                    for each in by_class),
         step=tuple(_sure(support.law(f"growth, part {place + 1} of {QUARTERS + 1}", step[grew & (part == place)],
                                      session[grew & (part == place)], all_steps, "all parts"))
                    for place in range(QUARTERS + 1)),
@@ -79,6 +78,15 @@ class _Of:
     def law(self, what: str, values: Floats, chosen: Flags, instead: Points) -> Points:
         return _sure(self.support.law(f"{what} of {self.name}", values[chosen], self.session[chosen], instead,
                                       "all classes", 1.0))
+
+    def by_band(self, what: str, values: Floats, chosen: Flags, bands: Longs, names: list[str],
+                instead: Points) -> tuple[Points, ...]:
+        """The law of the chosen calls that begin a thread, in each band of depth."""
+        whole = self.law(what, values, chosen & self.begins, instead)
+        return tuple(_sure(self.support.law(
+            f"{what} of {self.name}, {name}", values[chosen & self.begins & (bands == place)],
+            self.session[chosen & self.begins & (bands == place)], whole, "all depths", 1.0))
+            for place, name in enumerate(names))
 
     def share(self, what: str, yes: Flags) -> float:
         return self.support.share(f"{what} of {self.name}", yes[self.later], self.session[self.later], 0.0, "none")
