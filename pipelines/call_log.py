@@ -96,7 +96,8 @@ def opened(log: CallLog, work: Path, *, threads: int | None = None) -> Iterator[
             sources = expand(log.inputs, log.adapter.suffixes)
             batches = log.adapter.batches(sources, log.read, DefectLog(strict=log.strict))
             ingested = ingest(engine, stream(engine, batches), log.config.rules, event_log=log.adapter.event_log)
-            trace = Trace(engine, ingested, Window("all"), Settings(rules=log.config.rules))
+            whole = log.adapter.whole_sessions or log.config.whole_sessions
+            trace = Trace(engine, ingested, Window("all"), Settings(rules=log.config.rules, whole_sessions=whole))
             trace.derive()
         with engine.explaining("measuring"):
             yield trace

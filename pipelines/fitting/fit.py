@@ -35,11 +35,12 @@ def fit_profile(trace: Trace, k: int) -> tuple[Profile, list[str]]:
         raise InputError(f"the trace has {rows.sessions} sessions, and a parameter must rest on {k} or more. Give a "
                          "longer trace, or lower --least-sessions if nobody minds what it then tells of each.")
     rows, kind = settled(rows, support)
-    window, depth = fit_window(rows), fit_depth(rows, support)
+    window = fit_window(rows, whole=trace.settings.whole_sessions)
+    depth = fit_depth(rows, window, support)
     turns = fit_turns(rows, depth, support)
     profile = Profile(
         name="fitted", window=window, arrivals=fit_arrivals(rows, window, support), depth=depth, turns=turns,
-        gaps=fit_gaps(rows, depth, turns, support), classes=fit_classes(rows, kind, support),
+        gaps=fit_gaps(rows, window, depth, turns, support), classes=fit_classes(rows, kind, support),
         placement=fit_placement(rows, support), context=fit_contexts(rows, kind, depth, support),
         reuse=fit_reuse(rows, kind, support), durations=fit_durations(rows, kind, support),
         unsessioned_per_session=round((trace.profile.calls - trace.profile.sessioned) / rows.sessions, 3))

@@ -7,13 +7,14 @@ from itertools import pairwise
 import numpy as np
 
 from pipelines.fitting.rows import Rows
+from pipelines.fitting.starts import seen_weights
 from pipelines.fitting.support import Support, edges_table, rounded
 from tracesim.compiled import Flags, Floats, Longs
 from tracesim.depth_table import bands_of
 from tracesim.laws import Points
 from tracesim.measured import DepthTable, GapTables
 from tracesim.philox import normal
-from tracesim.profile import Turns
+from tracesim.profile import Turns, Window
 
 __all__ = ["band_names", "fit_depth", "fit_gaps", "fit_turns"]
 
@@ -22,9 +23,11 @@ _MOST_ALIKE = 0.95
 _NO_GAP: Points = ((0.0, 1.0), (1.0, 1.0))
 
 
-def fit_depth(rows: Rows, support: Support) -> DepthTable:
+def fit_depth(rows: Rows, window: Window, support: Support) -> DepthTable:
     """Calls of a session, and bands that begin at powers of two and hold k sessions or more."""
-    depths = rows.depths
+    depths, weights = rows.depths, None
+    if window.cuts:
+        weights = seen_weights(rows.t_us[rows.offsets[:-1]], rows.spans_us, int(rows.t_us.max()))
     starts = [1, *(2**power + 1 for power in range(25)), int(depths.max()) + 1]
     need = max(support.k, rows.sessions // _BANDS)
     bands, held = [1], 0
@@ -33,7 +36,7 @@ def fit_depth(rows: Rows, support: Support) -> DepthTable:
         if held >= need and int((depths >= end).sum()) >= need:
             bands.append(end)
             held = 0
-    return DepthTable(edges_table(depths, support.k), tuple(bands))
+    return DepthTable(edges_table(depths, support.k, weights), tuple(bands))
 
 
 def band_names(depth: DepthTable) -> list[str]:
@@ -54,22 +57,25 @@ def fit_turns(rows: Rows, depth: DepthTable, support: Support) -> Turns | None:
                       overall, "all depths") for place, name in enumerate(band_names(depth))))
 
 
-def fit_gaps(rows: Rows, depth: DepthTable, turns: Turns | None, support: Support) -> GapTables:
+def fit_gaps(rows: Rows, window: Window, depth: DepthTable, turns: Turns | None, support: Support) -> GapTables:
     """Gaps within turns and between them; all are within where no call tells."""
+    weights = seen_weights(rows.t_us, rows.gap_us, int(rows.t_us.max())) if window.cuts else np.ones(len(rows.t_us))
     band = bands_of(rows.depths, depth.bands)[rows.session]
     later = rows.index > 0
     inter = later & (rows.opens == 1) if turns is not None else np.zeros(len(later), np.bool_)
+    seconds = rows.gap_us / 1e6
     found, alike = [], []
     for what, chosen in (("gaps within turns", later & ~inter), ("gaps between turns", inter)):
-        whole = support.law(what, rows.gap_us[chosen] / 1e6, rows.session[chosen], None, "")
+        whole = support.law(what, seconds[chosen], rows.session[chosen], None, "", weights=weights[chosen])
         if whole is None:  # too few to tell them from the others
-            whole = support.law(what, rows.gap_us[later] / 1e6, rows.session[later], _NO_GAP, "no gap")
+            whole = support.law(what, seconds[later], rows.session[later], _NO_GAP, "no gap", weights=weights[later])
             if chosen.any():
                 support.pooled.append(f"{what} ({len(np.unique(rows.session[chosen]))} sessions): as all gaps")
+        parts = [chosen & (band == place) for place in range(len(depth.bands))]
         found.append(tuple(
-            support.law(f"{what}, {name}", rows.gap_us[chosen & (band == place)] / 1e6,
-                        rows.session[chosen & (band == place)], whole, "all depths") or _NO_GAP
-            for place, name in enumerate(band_names(depth))))
+            support.law(f"{what}, {name}", seconds[part], rows.session[part], whole, "all depths",
+                        weights=weights[part]) or _NO_GAP
+            for name, part in zip(band_names(depth), parts, strict=True)))
         alike.append(_alike(rows.gap_us, rows.session, band, chosen, support.k))
     return GapTables(found[0], found[1], (alike[0], alike[1]))
 

@@ -19,6 +19,7 @@ __all__ = ["Support", "edges_table", "quantile_table", "rounded"]
 
 _SHARES = (0.005, 0.01, 0.02, *(place / 20 for place in range(1, 20)), 0.98, 0.99, 0.995, 0.998, 0.999)
 _ATOM = 0.02  # a value of so large a share of the rows has points of its own
+_PARTS = 50  # of depths, at most
 _STEP = 1e-4  # shares have four digits
 
 
@@ -46,9 +47,9 @@ class Support:
         return len(np.unique(sessions)) >= self.k
 
     def law(self, what: str, values: Floats | Longs, sessions: Longs, instead: Points | None, within: str,
-            most: float = math.inf) -> Points | None:
+            most: float = math.inf, weights: Floats | None = None) -> Points | None:
         """The table of some rows; `instead`, that of all of `within`, where too few sessions have them."""
-        table = quantile_table(np.asarray(values, np.float64), sessions, self.k, most)
+        table = quantile_table(np.asarray(values, np.float64), sessions, self.k, most, weights)
         if table is None and instead is not None and len(values):  # what the log never has needs no word
             self.pooled.append(f"{what} ({len(np.unique(sessions))} sessions): as {within}")
         return table or instead
@@ -62,7 +63,8 @@ class Support:
         return instead
 
 
-def quantile_table(values: Floats, sessions: Longs, k: int, most: float = math.inf) -> Points | None:
+def quantile_table(values: Floats, sessions: Longs, k: int, most: float = math.inf,
+                   weights: Floats | None = None) -> Points | None:
     """Quantiles of rows that belong to sessions; None when they belong to fewer than k.
 
     Parameters
@@ -75,27 +77,33 @@ def quantile_table(values: Floats, sessions: Longs, k: int, most: float = math.i
         Sessions that have a value between two points, at least.
     most : float
         No point lies above.
+    weights : float64 array, optional
+        Above 0; else every row weighs the same.
     """
     order = np.argsort(values, kind="stable")
-    v, s = values[order], sessions[order]
-    cuts = _merged(_cuts(v), s, k)
+    v, s, w = values[order], sessions[order], (np.ones(len(values)) if weights is None else weights[order])
+    below = np.concatenate(([0.0], np.cumsum(w)))
+    cuts = _merged(_cuts(v, below), s, k)
     if cuts is None:
         return None
     if len(cuts) == 2:
-        return _one_part(v, most)
-    inner = [(cut, rounded(float(v[cut - 1]))) for cut in cuts[1:-1]]
-    low, high = _end(v[:cuts[1]], float(v[cuts[1] - 1])), _end(v[cuts[-2]:], float(v[cuts[-2] - 1]))
-    points = [(0, rounded(min(low, inner[0][1]))), *inner, (len(v), rounded(max(high, inner[-1][1])))]
-    return _ascending([(at / len(v), min(value, most)) for at, value in points],
+        return _one_part(v, w, most)
+    inner = [(below[cut] / below[-1], rounded(float(v[cut - 1]))) for cut in cuts[1:-1]]
+    first, last = slice(0, cuts[1]), slice(cuts[-2], None)
+    low, high = _end(v[first], w[first], float(v[cuts[1] - 1])), _end(v[last], w[last], float(v[cuts[-2] - 1]))
+    points = [(0.0, rounded(min(low, inner[0][1]))), *inner, (1.0, rounded(max(high, inner[-1][1])))]
+    return _ascending([(share, min(value, most)) for share, value in points],
                       [v[a] == v[b - 1] for a, b in pairwise(cuts)])
 
 
-def _cuts(v: Floats) -> list[int]:
+def _cuts(v: Floats, below: Floats) -> list[int]:
     """Ranks at which a part ends: at shares, and around values that many rows have."""
     n = len(v)
-    ranks = {math.ceil(share * n) for share in _SHARES}
+    # A rank is the first whose weight and those below it reach the share; floats may miss it by a hair.
+    ranks = set(np.searchsorted(below, np.array(_SHARES) * below[-1] * (1 - 1e-12)).tolist())
     begins, count = np.unique(v, return_index=True, return_counts=True)[1:]
-    for at in np.flatnonzero(count >= max(_ATOM * n, 2)):
+    heavy = below[begins + count] - below[begins] >= _ATOM * below[-1]
+    for at in np.flatnonzero(heavy & (count > 1)):
         ranks |= {int(begins[at]), int(begins[at] + count[at])}
     return sorted(rank for rank in ranks if 0 < rank < n)
 
@@ -111,21 +119,21 @@ def _merged(cuts: list[int], s: Longs, k: int) -> list[int] | None:
     return [*kept[:-1], len(s)]
 
 
-def _end(part: Floats, inner: float) -> float:
+def _end(part: Floats, weights: Floats, inner: float) -> float:
     """Where a part ends on its outer side, so that its mean is kept: of logarithms, where they exist."""
     if part.min() <= 0 or inner <= 0:
-        return max(2 * float(part.mean()) - inner, 0.0)
-    return math.exp(min(2 * float(np.log(part).mean()) - math.log(inner), 700.0))
+        return max(2 * float(np.average(part, weights=weights)) - inner, 0.0)
+    return math.exp(min(2 * float(np.average(np.log(part), weights=weights)) - math.log(inner), 700.0))
 
 
-def _one_part(v: Floats, most: float) -> Points:
+def _one_part(v: Floats, weights: Floats, most: float) -> Points:
     """A table of one part: its mean and its spread are kept."""
-    if v.min() <= 0:
-        middle, reach = float(v.mean()), math.sqrt(3) * float(v.std())
-        low, high = max(middle - reach, 0.0), middle + reach
-    else:
-        middle, reach = float(np.log(v).mean()), math.sqrt(3) * float(np.log(v).std())
-        low, high = math.exp(middle - reach), math.exp(middle + reach)
+    logs = v.min() > 0
+    scale = np.log(v) if logs else v
+    middle = float(np.average(scale, weights=weights))
+    reach = math.sqrt(3 * float(np.average((scale - middle) ** 2, weights=weights)))
+    low, high = (math.exp(middle - reach), math.exp(middle + reach)) if logs else (max(middle - reach, 0.0),
+                                                                                   middle + reach)
     return (0.0, rounded(min(low, most))), (1.0, rounded(min(high, most)))
 
 
@@ -146,23 +154,23 @@ def _ascending(points: list[tuple[float, float]], constant: list[bool]) -> Point
     return found[0], *middle, found[-1]
 
 
-def edges_table(depths: Longs, k: int) -> Points:
+def edges_table(depths: Longs, k: int, weights: Floats | None = None) -> Points:
     """The distribution of whole numbers as edges; see `measured.DepthTable`. There are k sessions or more.
 
     The last edge puts the mean of the last part where it is.
     """
-    value, count = np.unique(depths, return_counts=True)
-    total, below, waiting = len(depths), 0, 0
-    points = [(0.0, 1.0)]
-    target = max(k, math.ceil(total / 50))
-    for at, number in zip(value, count, strict=True):
-        waiting += int(number)
-        rest = total - below - waiting
-        if waiting >= target and rest >= k:
-            below, waiting = below + waiting, 0
-            points.append((round(below / total, 4), float(at + 1)))
-    tail = depths[depths >= points[-1][1]]
-    points.append((1.0, _last_edge(points[-1][1], float(tail.mean()))))
+    w = np.ones(len(depths)) if weights is None else weights
+    value, place, count = np.unique(depths, return_inverse=True, return_counts=True)
+    upto = np.cumsum(np.bincount(place, weights=w)) / w.sum()
+    points, waiting, left = [(0.0, 1.0)], 0, len(depths)
+    target = max(k, math.ceil(len(depths) / _PARTS))
+    for at, number, share in zip(value, count, upto, strict=True):
+        waiting, left = waiting + int(number), left - int(number)
+        if waiting >= target and left >= k:
+            points.append((round(float(share), 4), float(at + 1)))
+            waiting = 0
+    tail = depths >= points[-1][1]
+    points.append((1.0, _last_edge(points[-1][1], float(np.average(depths[tail], weights=w[tail])))))
     return (*(a for a, b in pairwise(points) if b[0] > a[0]), points[-1])
 
 
