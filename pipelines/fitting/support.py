@@ -162,16 +162,25 @@ def edges_table(depths: Longs, k: int, weights: Floats | None = None) -> Points:
     w = np.ones(len(depths)) if weights is None else weights
     value, place, count = np.unique(depths, return_inverse=True, return_counts=True)
     upto = np.cumsum(np.bincount(place, weights=w)) / w.sum()
-    points, waiting, left = [(0.0, 1.0)], 0, len(depths)
+    points, first, left = [(0.0, 1.0)], 0, len(depths)  # `first`: of the values of the part that is not closed
     target = max(k, math.ceil(len(depths) / _PARTS))
-    for at, number, share in zip(value, count, upto, strict=True):
-        waiting, left = waiting + int(number), left - int(number)
-        if waiting >= target and left >= k:
-            points.append((round(float(share), 4), float(at + 1)))
-            waiting = 0
-    tail = depths >= points[-1][1]
-    points.append((1.0, _last_edge(points[-1][1], float(np.average(depths[tail], weights=w[tail])))))
-    return (*(a for a, b in pairwise(points) if b[0] > a[0]), points[-1])
+    for at, (number, share) in enumerate(zip(count.tolist(), upto.tolist(), strict=True)):
+        left -= number
+        if int(count[first:at + 1].sum()) >= target and left >= k:
+            points += _part(points[-1], value[first:at + 1].tolist(), share, float(value[at] + 1))
+            first = at + 1
+    tail = depths >= value[first]
+    end = _last_edge(points[-1][1], float(np.average(depths[tail], weights=w[tail])))
+    points += _part(points[-1], value[first:].tolist(), 1.0, end if len(value) > first + 1 else float(value[-1] + 1))
+    return tuple(points)
+
+
+def _part(before: tuple[float, float], values: list[int], share: float, end: float) -> list[tuple[float, float]]:
+    """The points that close a part of a distribution of whole numbers; a single value has its own edges."""
+    share = round(share, 4)
+    start = (round(before[0] + _STEP, 4), float(values[0]))
+    alone = len(values) == 1 and values[0] > before[1] and start[0] < share
+    return [*([start] if alone else []), *([(share, end)] if share > before[0] else [])]
 
 
 def _last_edge(low: float, mean: float) -> float:
