@@ -46,7 +46,7 @@ class Arrivals:
     hours, days : tuple of float
         Weights of the hours of a day and of the days of a week, Monday first.
     starts : tuple of (float, float)
-        In their place: share of the window, share of the sessions that start before it; from 0 to 1.
+        In their place: share of the window, share of the sessions that start before it; from share 0 to 1.
     """
 
     hours: Row

@@ -87,10 +87,10 @@ class _Reader:
         table = self._top.table("arrivals")
         table.only(("hours", "days", "starts"))
         starts = table.points("starts") if "starts" in table.content else []
-        shares = [share for _, share in starts]
-        if starts and ((starts[0], starts[-1]) != ((0, 0), (1, 1)) or any(b <= a for a, b in pairwise(shares))):
+        times, shares = [time for time, _ in starts], [share for _, share in starts]
+        if starts and (times[-1] > 1 or (shares[0], shares[-1]) != (0, 1) or any(b <= a for a, b in pairwise(shares))):
             raise table.wrong("starts", [list(pair) for pair in starts], "pairs [share of the window, share of the "
-                              "sessions] that rise from [0, 0] to [1, 1]")
+                              "sessions] that rise within the window, from share 0 to share 1")
         return Arrivals(table.weights("hours", 24), table.weights("days", 7), tuple(starts))
 
     def _depth(self) -> Depth | DepthTable:

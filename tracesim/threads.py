@@ -85,7 +85,7 @@ def _grown(offsets: Longs, kind: Longs, index: Longs, length: Longs, peak: Float
                 at = kind[row]
                 if index[row] == 0:
                     if turn == 0:
-                        most[at] *= peak[row] / largest
+                        most[at] *= peak[row] / largest if largest > 0.0 else 0.0
                         growth[at] = np.inf
                     grew = length[row] > 1 and (turn == 0 or growth[at] < np.inf)
                     fixed[at] = most[at] * (min(begins[row], 1.0) if grew else 1.0)

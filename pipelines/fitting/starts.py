@@ -9,7 +9,7 @@ from pipelines.fitting.support import Support, rounded
 from tracesim.compiled import Floats, Longs
 from tracesim.profile import Arrivals, Window
 
-__all__ = ["fit_arrivals", "fit_window", "seen_weights"]
+__all__ = ["fit_arrivals", "fit_window", "seen_weights", "start_pieces"]
 
 _HOUR_US = 3_600_000_000
 _LONG = 24  # hours from which on the window begins and ends with an hour, and has hours of its own
@@ -54,7 +54,7 @@ def fit_arrivals(rows: Rows, window: Window, support: Support) -> Arrivals:
     An hour or a day with fewer than k sessions has the mean weight of those.
     """
     starts = rows.t_us[rows.offsets[:-1]]
-    pieces = _pieces(starts, window, support.k)
+    pieces = start_pieces(starts, window, support.k)
     if window.days * 24 < _LONG:
         return Arrivals((1.0,) * 24, (1.0,) * 7, pieces)
     exposed = np.zeros((7, 24))
@@ -73,16 +73,26 @@ def fit_arrivals(rows: Rows, window: Window, support: Support) -> Arrivals:
     return Arrivals(tuple(map(rounded, hours.tolist())), tuple(map(rounded, days.tolist())), pieces)
 
 
-def _pieces(starts: Longs, window: Window, k: int) -> tuple[tuple[float, float], ...]:
-    """Parts of the window in which so many sessions start, k or more in each: to a thousandth of the window."""
-    times = np.sort(starts) - (window.start_us if window.days * 24 >= _LONG else starts.min())
-    each = max(k, -(-len(times) // _PIECES))
-    found = [(0.0, 0.0)]
-    for rank in range(each, len(times) - each + 1, each):
-        at = round(float(times[rank - 1] + times[rank]) / 2 / (window.days * 24 * _HOUR_US), 3)
-        if found[-1][0] < at < 1:
-            found.append((at, round(rank / len(times), 4)))
-    return (*found, (1.0, 1.0))
+def start_pieces(starts: Longs, window: Window, k: int) -> tuple[tuple[float, float], ...]:
+    """Parts of the window in which so many sessions start, k or more in each: to a thousandth of the window.
+
+    The first and the last end where the mean of the starts in them puts their ends.
+    """
+    begin = window.start_us if window.days * 24 >= _LONG else starts.min()
+    at = (np.sort(starts) - begin) / (window.days * 24 * _HOUR_US)
+    each = max(k, -(-len(at) // _PIECES))
+    ranks = [0, *range(each, len(at) - each + 1, each), len(at)]
+    inner = [float(at[rank - 1] + at[rank]) / 2 for rank in ranks[1:-1]]
+    if inner:
+        ends = 2 * float(at[:ranks[1]].mean()) - inner[0], 2 * float(at[ranks[-2]:].mean()) - inner[-1]
+    else:
+        ends = (float(at.mean() - 3**0.5 * at.std()), float(at.mean() + 3**0.5 * at.std()))
+    times = (np.clip(np.round([ends[0], *inner, ends[1]], 3), 0, 1) + 0.0).tolist()  # no -0
+    found = dict(zip(times, ranks, strict=True))  # of parts without length the last one stands
+    found = {min(found): 0, **{time: rank for time, rank in found.items() if time > min(found)}}
+    if len(found) == 1:
+        found = {0.0: 0, 0.001: len(at)}
+    return tuple((time, round(rank / len(at), 4)) for time, rank in found.items())
 
 
 def _weekday(hour: Longs) -> Longs:

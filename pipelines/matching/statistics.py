@@ -48,7 +48,7 @@ def rank_interval(values: Values, p: float) -> tuple[float, float]:
     ordered = np.sort(values)
     n, reach = len(ordered), _Z * math.sqrt(p * (1 - p) / len(ordered))
     low, high = math.floor(n * (p - reach)), math.ceil(n * (p + reach))
-    return float(ordered[low]) if low >= 0 else -math.inf, float(ordered[high]) if high < n else math.inf
+    return float(ordered[low - 1]) if low >= 1 else -math.inf, float(ordered[high - 1]) if high <= n else math.inf
 
 
 def share_error(yes: Values, of: Values) -> float:

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from pipelines.cli import main
 from pipelines.fitting.rows import Rows
-from pipelines.fitting.starts import seen_weights
+from pipelines.fitting.starts import seen_weights, start_pieces
 from pipelines.fitting.support import Support, edges_table, quantile_table
 from pipelines.fitting.tokens import fit_reuse
 from pipelines.matching.statistics import ks_critical, ks_distance, rank_interval, share_error, spearman
 from tracesim.measured import DepthTable, GapTables, ReuseTables, Threads
-from tracesim.profile import Profile
+from tracesim.profile import Profile, Window
 from tracesim.profile_file import load_profile
 
 HEADER = ("session_id,timestamp,context_tokens,cached_tokens,output_tokens,model,user_initiated,region,deployment,"
@@ -280,6 +280,17 @@ def test_long_ones_weigh_the_more_the_fewer_fit() -> None:
     assert seen_weights(begins, np.array([5, 20, 35, 41]), 40).tolist() == [1, 4 / 3, 4, 20]
 
 
+def test_parts_of_the_window_in_which_sessions_start() -> None:
+    # 20 starts, one a 1,000th of the window: parts of ten, cut at 0.0095; the mean of the first ten is 0.0045, of the
+    # others 0.0145, which puts the ends at -0.0005 and 0.0195.
+    hour = 3_600_000_000
+    window = Window(0, 1 / 24, 20)
+    assert start_pieces(np.arange(20) * hour // 1000, window, 10) == ((0, 0), (0.01, 0.5), (0.019, 1))
+    assert start_pieces(np.full(20, hour), window, 10) == ((0, 0), (0.001, 1))
+    # One part alone: mean and spread are kept; ten starts at 0 and at a tenth reach from below 0 to 0.137.
+    assert start_pieces(np.array([0, hour // 10] * 5), window, 10) == ((0, 0), (0.137, 1))
+
+
 def test_statistics_by_hand() -> None:
     assert ks_distance(np.array([1, 2, 3]), np.array([2, 3, 4])) == pytest.approx(1 / 3)
     assert ks_critical(100, 100) == pytest.approx(0.19206, abs=1e-4)
@@ -289,5 +300,5 @@ def test_statistics_by_hand() -> None:
     # Two sessions, 1 of 2 and 1 of 2: no scatter. Then 2 of 2 and 0 of 2: residuals 1 and -1, of 4 calls.
     assert share_error(np.array([1, 1]), np.array([2, 2])) == 0
     assert share_error(np.array([2, 0]), np.array([2, 2])) == pytest.approx(math.sqrt(2) / 4)
-    assert rank_interval(np.arange(100), 0.5) == (40, 60)
-    assert rank_interval(np.arange(36), 0.99) == (34, math.inf)
+    assert rank_interval(np.arange(100), 0.5) == (39, 59)
+    assert rank_interval(np.arange(36), 0.99) == (33, math.inf)

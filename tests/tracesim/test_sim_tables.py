@@ -178,7 +178,8 @@ WRONG = {
     "values that fall": ("edges = [[0, 1], [0.5, 2], [1, 30]]", "edges = [[0, 1], [0.5, 40], [1, 30]]",
                          "values from 1 that do not fall"),
     "a situation that is none": ('"cross_region"', '"cross_regions"', "reuse.cells.6.situation = 'cross_regions'"),
-    "starts that end early": ("[1, 1]]\n\n[classes]", "[1, 0.9]]\n\n[classes]", "that rise from [0, 0] to [1, 1]"),
+    "starts that end early": ("[1, 1]]\n\n[classes]", "[1, 0.9]]\n\n[classes]",
+                              "that rise within the window, from share 0 to share 1"),
 }
 
 

@@ -1,0 +1,97 @@
+"""Verdicts of the comparison of a log with a trace: what fails, what chance hides, what is not logged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipelines.fitting.rows import Rows
+from pipelines.matching.compare import Compared, compare, replay_rows
+from pipelines.matching.side import BUDGETS, POLICIES, Side
+from replay.residency.bootstrap import Replicates
+from replay.residency.replay import Cell
+
+SESSIONS = 40
+
+
+def rows(scale: int = 1) -> Rows:
+    """40 sessions of one to four calls; contexts and gaps grow with depth."""
+    depths = np.tile([1, 2, 3, 4], SESSIONS // 4)
+    offsets = np.append(0, np.cumsum(depths))
+    session = np.repeat(np.arange(SESSIONS), depths)
+    index = np.arange(offsets[-1]) - offsets[:-1][session]
+    tokens = 1_000 * scale * (index + 1)
+    ones, gaps = np.ones(len(session), np.int64), np.where(index > 0, 10_000_000, 0)
+    return Rows(offsets, session, index, np.cumsum(gaps), gaps, tokens, tokens // 2, ones, ones, 0 * ones, 0 * ones,
+                0 * ones, 0 * ones, {0: ("spine", "spine")})
+
+
+def cells(rates: tuple[int, int, int]) -> list[Cell]:
+    """The same misses of 100 calls at every budget, policy by policy."""
+    return [Cell(policy, budget, 1, 1, 100, 10, misses, 0, misses / 100, None, 0.1, 1, 1)
+            for policy, misses in zip(POLICIES, rates, strict=True) for budget in BUDGETS]
+
+
+def side(rates: tuple[int, int, int] = (40, 30, 10), spread: float = 0.001, scale: int = 1) -> Side:
+    chance = np.random.default_rng(1).normal(0, spread, (50, len(POLICIES), len(BUDGETS)))
+    replicates = Replicates(np.array(rates).reshape(1, 3, 1) / 100 + chance, np.full(50, 0.1))
+    peaks = {p: 1_000 * scale * n for p, n in (("0.5", 2), ("0.9", 4), ("0.99", 4))}
+    return Side(rows(scale), peaks, {("spine", "spine"): 1.0}, cells(rates), replicates)
+
+
+def verdicts(measured: Side, generated: Side) -> dict[str, str]:
+    return {line.what: line.verdict for line in compare(measured, generated)}
+
+
+def failed(generated: Side) -> set[str]:
+    return {what for what, verdict in verdicts(side(), generated).items() if verdict == "FAILS"}
+
+
+def test_a_side_is_like_itself() -> None:
+    assert set(verdicts(side(), side()).values()) == {"ok"}
+    assert len(verdicts(side(), side())) == 3 + 3 + 2 + 1 + 2 * len(BUDGETS)
+
+
+def test_peaks_that_are_off() -> None:
+    # Of 40 sessions chance may hide any P99.
+    assert failed(side(scale=3)) == {"peak context p50", "peak context p90"}
+
+
+def test_an_order_that_is_turned() -> None:
+    orders = {f"order at {budget.label} of K*" for budget in BUDGETS}
+    assert failed(side((40, 45, 10))) == orders
+    # Where a replicate may be on either side the order is open, not wrong.
+    found = verdicts(side(), side((40, 41, 10), spread=0.1))
+    assert {found[order] for order in orders} == {"undecided"}
+
+
+def test_an_improvement_that_is_off() -> None:
+    assert failed(side((80, 30, 10))) == {f"LRU / unbounded MRR at {budget.label}" for budget in BUDGETS}
+
+
+def test_reuse_that_the_trace_does_not_log() -> None:
+    without = replace(side(), rows=replace(rows(), cached=np.full(100, -1)))
+    assert failed(without) == {"KS of reuse of calls"}
+    # What the log does not say is not compared.
+    assert "KS of reuse of calls" not in verdicts(without, side())
+
+
+def test_ranks_that_turn() -> None:
+    turned = replace(side(), rows=replace(rows(), tokens=5_000 - rows().tokens))
+    assert "Spearman depth-peak" in failed(turned)
+
+
+@pytest.mark.parametrize("place", range(len(BUDGETS)))
+def test_rows_of_the_figure(place: int) -> None:
+    found = replay_rows(side(), side((50, 30, 10)))
+    assert len(found) == 2 * len(POLICIES) * len(BUDGETS)
+    lru = [row for row in found if row["policy"] == "lru" and row["budget_share"] == float(BUDGETS[place].share or 0)]
+    assert [(row["side"], row["reconstruction_rate"]) for row in lru] == [("measured", 0.4), ("generated", 0.5)]
+    assert all(row["low"] < row["reconstruction_rate"] < row["high"] for row in lru)  # type: ignore[operator]
+
+
+def test_a_line_knows_whether_it_fails() -> None:
+    assert Compared("a", "1", "2", "", "", "FAILS").failed
+    assert not Compared("a", "1", "2", "", "", "undecided").failed
