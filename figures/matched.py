@@ -16,7 +16,8 @@ from figures import axes, replayed, style
 __all__ = ["matched_figure"]
 
 _SIDES = (("measured", "-"), ("generated", ":"))
-_WORDS = {"mrr_unbounded": "MRR, unbounded tier"}
+_WORDS = {"mrr_unbounded": "unbounded MRR"}
+_INCHES = (5.2, 3.2)  # room for a name of each line
 
 
 def matched_figure(data: Sequence[Mapping[str, Any]]) -> Figure:
@@ -28,7 +29,7 @@ def matched_figure(data: Sequence[Mapping[str, Any]]) -> Figure:
         `side`, `policy`, `budget_share`, `reconstruction_rate`, `low`, `high`.
     """
     with mpl.rc_context(style.RC):
-        figure = Figure(figsize=style.PANEL_INCHES)
+        figure = Figure(figsize=_INCHES)
         ax = figure.add_axes(style.Margins(bottom=0.18, top=0.78).rectangle())
         for place, policy in enumerate(dict.fromkeys(row["policy"] for row in data)):
             look = style.series(place)

@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from tracesim.compiled import Flags, Floats, Longs, compiled
-from tracesim.gaps import LEAST_US
 from tracesim.laws import Tables
 from tracesim.measured import GapTables
 from tracesim.philox import Component, Numbers, normal
@@ -38,7 +37,7 @@ def draw_gaps_of_tables(numbers: Numbers, first: int, offsets: Longs, band: Long
 
 def _microseconds(tables: tuple[tuple[tuple[float, float], ...], ...], bands: Longs, p: Floats) -> Longs:
     seconds = Tables(tables).draw(bands, p)
-    return np.maximum((np.minimum(seconds, _MOST_S) * 1e6).astype(np.int64), LEAST_US)
+    return (np.minimum(seconds, _MOST_S) * 1e6).astype(np.int64)
 
 
 def _share(p: Floats, own: Floats, alike: float) -> Floats:

@@ -27,7 +27,7 @@ _MOST = 2.0**31 - 1
 
 
 def draw_threads(numbers: Numbers, first: int, offsets: Longs, band: Longs, kind: Small, threads: Threads) -> Longs:
-    """Tokens of each call: int64, at least 1; `band` is that of each session."""
+    """Tokens of each call: int64; `band` is that of each session."""
     u = numbers.of_calls(Component.CONTEXT, first, offsets)
     own = numbers.of_sessions(Component.CONTEXT_OF_SESSION, first, len(offsets) - 1)
     depths = np.diff(offsets)
@@ -99,5 +99,5 @@ def _grown(offsets: Longs, kind: Longs, index: Longs, length: Longs, peak: Float
                     growth[at] = min(growth[at], (most[at] - fixed[at]) / slope[at])
                 elif turn == 1:
                     more = slope[at] * growth[at] if slope[at] > 0.0 else 0.0
-                    tokens[row] = np.int64(max(min(fixed[at] + more + 0.5, _MOST), 1.0))
+                    tokens[row] = np.int64(min(fixed[at] + more + 0.5, _MOST))
     return tokens

@@ -29,7 +29,7 @@ def fit_contexts(rows: Rows, kind: Longs, depth: DepthTable, support: Support) -
     thread = np.unique(rows.session * len(CLASSES) + kind, return_inverse=True)[1]
     most = np.zeros(int(thread.max()) + 1, np.int64)
     np.maximum.at(most, thread, rows.tokens)
-    peak = np.maximum(rows.peaks, 1)
+    peak = rows.peaks
     band, session = bands_of(rows.depths, depth.bands), rows.session
     begins, several = index == 0, (index == 0) & (length > 1)
     before = _before(rows.tokens, thread, index)
@@ -57,7 +57,8 @@ def fit_contexts(rows: Rows, kind: Longs, depth: DepthTable, support: Support) -
         step=tuple(_sure(support.law(f"growth, part {place + 1} of {QUARTERS + 1}", step[grew & (part == place)],
                                      session[grew & (part == place)], all_steps, "all parts"))
                    for place in range(QUARTERS + 1)),
-        share=tuple(each.law("share of the peak", most[thread] / peak[session], each.begins, _WHOLE)
+        share=tuple(each.law("share of the peak", most[thread] / np.maximum(peak[session], 1), each.begins,
+                             _WHOLE)
                     for each in by_class),
         stays=tuple(each.share("unchanged contexts", rows.tokens == before) for each in by_class),
         reduces=tuple(each.share("reductions", reduced) for each in by_class),

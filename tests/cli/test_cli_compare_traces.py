@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 
+from figures.matched import matched_figure
 from pipelines.fitting.rows import Rows
 from pipelines.matching.compare import Compared, compare, replay_rows
 from pipelines.matching.side import BUDGETS, POLICIES, Side
@@ -90,6 +92,20 @@ def test_rows_of_the_figure(place: int) -> None:
     lru = [row for row in found if row["policy"] == "lru" and row["budget_share"] == float(BUDGETS[place].share or 0)]
     assert [(row["side"], row["reconstruction_rate"]) for row in lru] == [("measured", 0.4), ("generated", 0.5)]
     assert all(row["low"] < row["reconstruction_rate"] < row["high"] for row in lru)  # type: ignore[operator]
+
+
+def test_the_figure_names_every_line_where_it_can_be_read() -> None:
+    figure = matched_figure(replay_rows(side(), side((50, 30, 10))))
+    [ax] = figure.axes
+    assert len(ax.lines) == 2 * len(POLICIES)
+    assert ax.lines[1].get_ydata().tolist() == [0.5] * len(BUDGETS)
+    FigureCanvasSVG(figure).draw()
+    names = ax.get_legend()
+    assert names is not None
+    assert [text.get_text() for text in names.get_texts()][:2] == ["LRU, measured", "LRU, generated"]
+    box, whole = names.get_window_extent(), figure.bbox
+    assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+    assert box.y1 <= whole.y1
 
 
 def test_a_line_knows_whether_it_fails() -> None:
