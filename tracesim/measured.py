@@ -48,7 +48,9 @@ class GapTables:
 
 @dataclass(frozen=True)
 class Threads:
-    """Contexts of a session: every class has a thread of its own that grows, and is reduced.
+    """Contexts of a session: every class has a thread of its own that grows, and is compacted.
+
+    A call carries the thread, or an extract of it, after which the thread goes on as it was.
 
     Attributes
     ----------
@@ -60,10 +62,10 @@ class Threads:
         By class, then by band of depth: first context of a thread of several calls / its largest.
     step : tuple of Points
         By quarter of the thread, and after calls of others: growth of a call / mean growth in its thread.
-    stays, reduces : tuple of float
-        By class: probability that a context is that of the call before in the thread, and that it is smaller.
-    remaining : tuple of Points
-        By class: what a reduction leaves, as a share.
+    stays, compacts, extracts : tuple of float
+        By class: probability that a call carries the thread unchanged, compacted, or an extract of it.
+    remaining, extract : tuple of Points
+        By class: what a compaction leaves of the thread, and what an extract is of it, as a share.
     """
 
     peak: tuple[Points, ...]
@@ -71,8 +73,10 @@ class Threads:
     first: tuple[tuple[Points, ...], ...]
     step: tuple[Points, ...]
     stays: tuple[float, ...]
-    reduces: tuple[float, ...]
+    compacts: tuple[float, ...]
+    extracts: tuple[float, ...]
     remaining: tuple[Points, ...]
+    extract: tuple[Points, ...]
 
 
 @dataclass(frozen=True)

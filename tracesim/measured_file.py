@@ -9,7 +9,7 @@ from tracesim.laws import Points
 from tracesim.measured import Cell, DepthTable, DurationTables, GapTables, ReuseTables, Threads
 from tracesim.situations import GAP_BANDS_S, SITUATIONS
 from tracesim.threads import QUARTERS
-from tracesim.toml_table import Table
+from tracesim.toml_table import SUM_ERROR, Table
 
 __all__ = ["depth_table", "duration_tables", "gap_tables", "reuse_tables", "thread_tables"]
 
@@ -36,19 +36,21 @@ def gap_tables(table: Table, bands: Sequence[int]) -> GapTables:
 def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) -> Threads:
     table.only(("bands", "steps", "classes"))
     by_band = _rows(table, "bands", len(bands), ("peak",))
-    by_class = _by_class(table, classes, ("share", "first", "stays", "reduces", "remaining"))
-    stays, reduces = (tuple(row.number(name, 0, 1) if row else 0.0 for row in by_class)
-                      for name in ("stays", "reduces"))
-    for row, a, b in zip(by_class, stays, reduces, strict=True):
-        if row is not None and a + b > 1.001:
-            raise row.wrong("reduces", b, f"a probability that leaves room for stays, {a:g}")
+    by_class = _by_class(table, classes, ("share", "first", "stays", "compacts", "extracts", "remaining",
+                                              "extract"))
+    stays, compacts, extracts = (tuple(row.number(name, 0, 1) if row else 0.0 for row in by_class)
+                                 for name in ("stays", "compacts", "extracts"))
+    for row, chances in zip(by_class, zip(stays, compacts, extracts, strict=True), strict=True):
+        if row is not None and sum(chances) > 1 + SUM_ERROR:
+            raise row.wrong("extracts", chances[2], f"a probability that leaves room for stays and compacts, "
+                            f"{chances[0]:g} and {chances[1]:g}")
     return Threads(
         peak=tuple(_law(row, "peak", 0) for row in by_band),
         first=tuple((_NONE,) * len(bands) if row is None else _list_of_laws(row, "first", len(bands), 1)
                     for row in by_class),
         step=tuple(_law(row, "step", 0) for row in _rows(table, "steps", QUARTERS + 1, ("step",))),
-        share=_laws(by_class, "share", 1), stays=stays, reduces=reduces,
-        remaining=_laws(by_class, "remaining", 1))
+        share=_laws(by_class, "share", 1), stays=stays, compacts=compacts, extracts=extracts,
+        remaining=_laws(by_class, "remaining", 1), extract=_laws(by_class, "extract", 1))
 
 
 def reuse_tables(table: Table) -> ReuseTables:

@@ -80,7 +80,8 @@ def _contexts(profile: Profile) -> Iterable[str]:
         yield from ("[[context.classes]]", f"class = {_text(CLASSES[place])}",
                     f"share = {_points(context.share[place])}",
                     f"first = [{', '.join(map(_points, context.first[place]))}]", f"stays = {context.stays[place]!r}",
-                    f"reduces = {context.reduces[place]!r}", f"remaining = {_points(context.remaining[place])}")
+                    f"compacts = {context.compacts[place]!r}", f"extracts = {context.extracts[place]!r}",
+                    f"remaining = {_points(context.remaining[place])}", f"extract = {_points(context.extract[place])}")
     yield ""
 
 

@@ -2,11 +2,12 @@
 
 Depth decides how large a session gets, so its peak is drawn by its band of depth. A thread is the calls of one
 class; one thread at least reaches the peak. With its first context f, its growths g_i in the thread's own measure,
-and its reductions to a share q_i,
+and its compactions to a share q_i,
 
     x_1 = f,    x_i = q_i x_{i-1}  or  x_{i-1} + s g_i,
 
 every x_i is a_i + b_i s, and s = min (p - a_i) / b_i is the growth with which the largest is p, the thread's peak.
+A call may carry a share of x_i only, an extract, from which the thread goes on as if it had not been.
 """
 
 from __future__ import annotations
@@ -40,10 +41,9 @@ def draw_threads(numbers: Numbers, first: int, offsets: Longs, band: Longs, kind
     begins = Tables([law for laws in threads.first for law in laws]).draw(classes * bands + np.repeat(band, depths),
                                                                           u[:, 1])
     grows = Tables(threads.step).draw(part, u[:, 1])
-    remains = Tables(threads.remaining).draw(classes, u[:, 3])
-    stays = np.array(threads.stays)[classes]
-    return _grown(offsets, classes, index, length, peak, share, begins, grows, remains, u[:, 2].copy(), stays,
-                  stays + np.array(threads.reduces)[classes])
+    left, parts = (Tables(laws).draw(classes, u[:, 3]) for laws in (threads.remaining, threads.extract))
+    chances = np.cumsum([threads.stays, threads.compacts, threads.extracts], axis=0)
+    return _grown(offsets, classes, index, length, peak, share, begins, grows, left, parts, u[:, 2].copy(), chances)
 
 
 def step_parts(kind: Small, index: Longs, length: Longs) -> Longs:
@@ -70,7 +70,7 @@ def thread_places(offsets: Longs, kind: Small) -> tuple[Longs, Longs]:
 
 @compiled
 def _grown(offsets: Longs, kind: Longs, index: Longs, length: Longs, peak: Floats, share: Floats, begins: Floats,
-           grows: Floats, remains: Floats, u: Floats, stays: Floats, reduced: Floats) -> Longs:
+           grows: Floats, left: Floats, parts: Floats, u: Floats, chances: Floats) -> Longs:
     tokens = np.empty(len(kind), np.int64)
     fixed, slope = np.empty(128, np.float64), np.empty(128, np.float64)  # a and b of the thread's last call
     growth, most = np.empty(128, np.float64), np.empty(128, np.float64)  # s and p of the thread
@@ -82,7 +82,7 @@ def _grown(offsets: Longs, kind: Longs, index: Longs, length: Longs, peak: Float
                 largest = max(largest, share[row])
         for turn in range(2):  # first what growth must be, then what contexts are
             for row in range(offsets[place], offsets[place + 1]):
-                at = kind[row]
+                at, carried = kind[row], 1.0
                 if index[row] == 0:
                     if turn == 0:
                         most[at] *= peak[row] / largest if largest > 0.0 else 0.0
@@ -90,14 +90,16 @@ def _grown(offsets: Longs, kind: Longs, index: Longs, length: Longs, peak: Float
                     grew = length[row] > 1 and (turn == 0 or growth[at] < np.inf)
                     fixed[at] = most[at] * (min(begins[row], 1.0) if grew else 1.0)
                     slope[at] = 0.0
-                elif u[row] >= reduced[row]:
+                elif u[row] >= chances[2, at]:
                     slope[at] += grows[row]
-                elif u[row] >= stays[row]:
-                    fixed[at] *= remains[row]
-                    slope[at] *= remains[row]
+                elif u[row] >= chances[1, at]:
+                    carried = parts[row]
+                elif u[row] >= chances[0, at]:
+                    fixed[at] *= left[row]
+                    slope[at] *= left[row]
                 if turn == 0 and slope[at] > 0.0:
                     growth[at] = min(growth[at], (most[at] - fixed[at]) / slope[at])
                 elif turn == 1:
                     more = slope[at] * growth[at] if slope[at] > 0.0 else 0.0
-                    tokens[row] = np.int64(min(fixed[at] + more + 0.5, _MOST))
+                    tokens[row] = np.int64(min(carried * (fixed[at] + more) + 0.5, _MOST))
     return tokens

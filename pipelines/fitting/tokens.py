@@ -9,7 +9,7 @@ import numpy as np
 from pipelines.fitting.pace import band_names
 from pipelines.fitting.rows import Rows
 from pipelines.fitting.support import Support
-from tracesim.compiled import Flags, Floats, Ints, Longs
+from tracesim.compiled import Flags, Floats, Ints, Longs, compiled
 from tracesim.depth_table import bands_of
 from tracesim.laws import Points
 from tracesim.measured import Cell, DepthTable, DurationTables, ReuseTables, Threads
@@ -21,6 +21,7 @@ __all__ = ["fit_contexts", "fit_durations", "fit_reuse"]
 
 _WHOLE: Points = ((0.0, 1.0), (1.0, 1.0))  # a share of one
 _LEAST_BLOCK = 16
+_SOON, _MOST_OF_IT = 8, 0.9  # calls after an extract; share of the thread that one of them has again
 
 
 def fit_contexts(rows: Rows, kind: Longs, depth: DepthTable, support: Support) -> Threads:
@@ -32,20 +33,20 @@ def fit_contexts(rows: Rows, kind: Longs, depth: DepthTable, support: Support) -
     peak = rows.peaks
     band, session = bands_of(rows.depths, depth.bands), rows.session
     begins, several = index == 0, (index == 0) & (length > 1)
-    before = _before(rows.tokens, thread, index)
+    before, extracts = _thread(rows.tokens, thread, index)
     left = rows.tokens / np.maximum(before, 1)
-    growth = np.where(index > 0, rows.tokens - before, 0)
+    growth = np.where((index > 0) & ~extracts, rows.tokens - before, 0)
     grew = growth > 0
     mean = np.bincount(thread, weights=growth * grew) / np.maximum(np.bincount(thread, weights=grew), 1)
     part = step_parts(kind.astype(np.int8), index, length)
-    reduced = (index > 0) & (rows.tokens < before)
+    compacted = growth < 0
     every = np.arange(rows.sessions)
     share, step = rows.tokens / np.maximum(most[thread], 1), growth / np.maximum(mean[thread], 1e-9)
     all_peaks = support.law("peaks", peak, every, None, "")
     all_firsts = support.law("first contexts", share[several], session[several], _WHOLE, "the largest", 1.0)
     all_steps = support.law("growth", step[grew], session[grew], _WHOLE, "even growth")
-    all_left = support.law("reductions", left[reduced], session[reduced], _WHOLE,
-                           "none", 1.0)
+    all_left, all_parts = (support.law(what, left[some], session[some], _WHOLE, "none", 1.0)
+                           for what, some in (("compactions", compacted), ("extracts", extracts)))
     names, bands = band_names(depth), band[session]
     by_class = [_Of(support, name, (kind == place) & begins, (kind == place) & (index > 0), session)
                 for place, name in enumerate(CLASSES)]
@@ -60,10 +61,13 @@ def fit_contexts(rows: Rows, kind: Longs, depth: DepthTable, support: Support) -
         share=tuple(each.law("share of the peak", most[thread] / np.maximum(peak[session], 1), each.begins,
                              _WHOLE)
                     for each in by_class),
-        stays=tuple(each.share("unchanged contexts", rows.tokens == before) for each in by_class),
-        reduces=tuple(each.share("reductions", reduced) for each in by_class),
-        remaining=tuple(each.law("what reductions leave", left, each.later & reduced, all_left or _WHOLE)
-                        for each in by_class))
+        stays=tuple(each.share("unchanged contexts", ~extracts & (growth == 0)) for each in by_class),
+        compacts=tuple(each.share("compactions", compacted) for each in by_class),
+        extracts=tuple(each.share("extracts", extracts) for each in by_class),
+        remaining=tuple(each.law("what compactions leave", left, each.later & compacted, all_left or _WHOLE)
+                        for each in by_class),
+        extract=tuple(each.law("size of extracts", left, each.later & extracts, all_parts or _WHOLE)
+                      for each in by_class))
 
 
 @dataclass(frozen=True)
@@ -93,13 +97,36 @@ class _Of:
         return self.support.share(f"{what} of {self.name}", yes[self.later], self.session[self.later], 0.0, "none")
 
 
-def _before(tokens: Longs, thread: Longs, index: Longs) -> Longs:
-    """Context of the preceding call of the thread; 0 for its first."""
+def _thread(tokens: Longs, thread: Longs, index: Longs) -> tuple[Longs, Flags]:
+    """Context of the thread before each call, 0 before its first; and which calls carry an extract.
+
+    A call with less than the thread carries an extract of it if one of the next calls has most of the thread again;
+    else the thread was compacted.
+    """
     order = np.lexsort((index, thread))
-    shifted = np.concatenate(([0], tokens[order][:-1]))
-    before = np.empty_like(tokens)
-    before[order] = shifted
-    return np.where(index > 0, before, 0)
+    before, extracts = np.empty_like(tokens), np.empty(len(tokens), np.bool_)
+    before[order], extracts[order] = _followed(tokens[order], index[order])
+    return before, extracts
+
+
+@compiled
+def _followed(tokens: Longs, index: Longs) -> tuple[Longs, Flags]:
+    before = np.zeros(len(tokens), np.int64)
+    extracts = np.zeros(len(tokens), np.bool_)
+    carried = np.int64(0)
+    for row in range(len(tokens)):
+        if index[row] == 0:
+            carried = tokens[row]
+            continue
+        before[row] = carried
+        if tokens[row] < carried:
+            later = row + 1
+            while later < len(tokens) and later <= row + _SOON and index[later] > 0 and not extracts[row]:
+                extracts[row] = tokens[later] >= _MOST_OF_IT * carried
+                later += 1
+        if not extracts[row]:
+            carried = tokens[row]
+    return before, extracts
 
 
 def _sure(law: Points | None) -> Points:

@@ -28,6 +28,7 @@ HELD, FAILED, OPEN = "ok", "FAILS", "undecided"
 _KS = 0.10
 _RANK = 0.05
 _PEAK = 0.20
+_KSTAR = 0.10
 _TRANSITION = 0.05
 _FEW = 10  # sessions that leave a class, below which its transitions are not compared
 _LRU, _MRR = 0, 2
@@ -58,7 +59,8 @@ class Compared:
 def compare(measured: Side, generated: Side) -> list[Compared]:
     """Every line; what the log does not say is left out."""
     return [*_distributions(measured, generated), *_peaks(measured, generated), *_ranks(measured, generated),
-            *_transitions(measured, generated), *_orders(measured, generated), *_improvements(measured, generated)]
+            *_transitions(measured, generated), _kstar(measured, generated), *_orders(measured, generated),
+            *_improvements(measured, generated)]
 
 
 def compared_table(lines: list[Compared]) -> str:
@@ -138,6 +140,18 @@ def _leaving(side: Side, place: int) -> NDArray[np.int64]:
     return counts
 
 
+def _kstar(a: Side, b: Side) -> Compared:
+    """Bytes that hold everything, of which budgets are shares: 10 %, or bootstrap intervals that overlap."""
+    values = [side.cells[0].kstar_bytes for side in (a, b)]
+    spans = [_interval(side.replicates.kstars) for side in (a, b)]
+    shown = [f"{value / 1e9:.4g} GB ({low / 1e9:.4g} to {high / 1e9:.4g})"
+             for value, (low, high) in zip(values, spans, strict=True)]
+    off = values[1] / values[0] - 1 if values[0] else 0.0
+    held = abs(off) <= _KSTAR or (spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1])
+    return Compared("K*", shown[0], shown[1], f"{100 * off:+.1f}%", f"{_KSTAR:.0%} or intervals overlap",
+                    _verdict(held))
+
+
 def _orders(a: Side, b: Side) -> Iterator[Compared]:
     """At every budget the order of the policies; undecided where chance could turn it."""
     for at, budget in enumerate(BUDGETS):
@@ -185,7 +199,7 @@ def improvement(side: Side, at: int) -> tuple[float, float, float]:
     return side.cell(_LRU, at).misses / side.cell(_MRR, at).misses, *_interval(rates)
 
 
-def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
+def _interval(values: NDArray[np.float64] | NDArray[np.int64]) -> tuple[float, float]:
     """The middle 95 % of replicates."""
     low, high = np.quantile(values, (0.025, 0.975))
     return float(low), float(high)

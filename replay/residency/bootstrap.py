@@ -31,10 +31,13 @@ class Replicates:
         Misses / calls.
     floors : float64 array of shape (count,)
         Distinct objects / calls.
+    kstars : int64 array of shape (count,)
+        Bytes of the no-eviction peak.
     """
 
     rates: NDArray[np.float64]
     floors: NDArray[np.float64]
+    kstars: NDArray[np.int64]
 
 
 def bootstrap(stream: Stream, policies: Sequence[str], budgets: Sequence[Budget], release: Release = "last", *,
@@ -53,12 +56,12 @@ def bootstrap(stream: Stream, policies: Sequence[str], budgets: Sequence[Budget]
     count : int
     seed : int
     """
-    def one(state: np.random.SeedSequence) -> tuple[NDArray[np.float64], float]:
+    def one(state: np.random.SeedSequence) -> tuple[NDArray[np.float64], float, int]:
         picks = np.random.default_rng(state).integers(0, stream.object_count, stream.object_count)
         drawn = drawn_stream(stream, np.bincount(picks, minlength=stream.object_count))
         cells = replay(drawn, policies, budgets, release, beta=beta)
         rates = np.array([cell.misses / cell.calls for cell in cells]).reshape(len(policies), len(budgets))
-        return rates, drawn.object_count / drawn.calls
+        return rates, drawn.object_count / drawn.calls, cells[0].kstar_bytes
 
     with ThreadPoolExecutor(threads) as pool:
         runs = [pool.submit(one, state) for state in np.random.SeedSequence(seed).spawn(count)]
@@ -67,7 +70,8 @@ def bootstrap(stream: Stream, policies: Sequence[str], budgets: Sequence[Budget]
         except BaseException:  # a stop, too: what is queued must not run on
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return Replicates(np.stack([rates for rates, _ in found]), np.array([floor for _, floor in found]))
+    rates, floors, kstars = zip(*found, strict=True)
+    return Replicates(np.stack(rates), np.array(floors), np.array(kstars, np.int64))
 
 
 def drawn_stream(stream: Stream, copies: NDArray[np.int64]) -> Stream:

@@ -36,11 +36,13 @@ def cells(rates: tuple[int, int, int]) -> list[Cell]:
             for policy, misses in zip(POLICIES, rates, strict=True) for budget in BUDGETS]
 
 
-def side(rates: tuple[int, int, int] = (40, 30, 10), spread: float = 0.001, scale: int = 1) -> Side:
+def side(rates: tuple[int, int, int] = (40, 30, 10), spread: float = 0.001, scale: int = 1, kstar: int = 1) -> Side:
     chance = np.random.default_rng(1).normal(0, spread, (50, len(POLICIES), len(BUDGETS)))
-    replicates = Replicates(np.array(rates).reshape(1, 3, 1) / 100 + chance, np.full(50, 0.1))
+    replicates = Replicates(np.array(rates).reshape(1, 3, 1) / 100 + chance, np.full(50, 0.1),
+                            np.full(50, 10 * kstar))
     peaks = {p: 1_000 * scale * n for p, n in (("0.5", 2), ("0.9", 4), ("0.99", 4))}
-    return Side(rows(scale), peaks, {("spine", "spine"): 1.0}, cells(rates), replicates)
+    return Side(rows(scale), peaks, {("spine", "spine"): 1.0},
+                [replace(cell, kstar_bytes=10 * kstar) for cell in cells(rates)], replicates)
 
 
 def verdicts(measured: Side, generated: Side) -> dict[str, str]:
@@ -53,12 +55,16 @@ def failed(generated: Side) -> set[str]:
 
 def test_a_side_is_like_itself() -> None:
     assert set(verdicts(side(), side()).values()) == {"ok"}
-    assert len(verdicts(side(), side())) == 3 + 3 + 2 + 1 + 2 * len(BUDGETS)
+    assert len(verdicts(side(), side())) == 3 + 3 + 2 + 1 + 1 + 2 * len(BUDGETS)
 
 
 def test_peaks_that_are_off() -> None:
     # Of 40 sessions chance may hide any P99.
     assert failed(side(scale=3)) == {"peak context p50", "peak context p90"}
+
+
+def test_a_peak_of_memory_that_is_off() -> None:
+    assert failed(side(kstar=2)) == {"K*"}
 
 
 def test_an_order_that_is_turned() -> None:

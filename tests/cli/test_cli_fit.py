@@ -105,7 +105,7 @@ def test_tokens_by_hand(profile: Profile) -> None:
     context = profile.context
     assert isinstance(context, Threads)
     assert context.peak == (((0.0, 1e3), (1.0, 1e3)), ((0.0, 2e3), (1.0, 2e3)), ((0.0, 4e3), (1.0, 4e3)))
-    assert (context.stays[0], context.reduces[0], context.stays[2]) == (0, 0, 1)
+    assert (context.stays[0], context.compacts[0], context.extracts[0], context.stays[2]) == (0, 0, 0, 1)
     # Spine begins with 1,000 of 2,000 and of 4,000; what Scoped begins with it keeps.
     assert context.first[0][1:] == (((0.0, 0.5), (1.0, 0.5)), ((0.0, 0.25), (1.0, 0.25)))
     assert context.first[2][1:] == (((0.0, 1.0), (1.0, 1.0)),) * 2

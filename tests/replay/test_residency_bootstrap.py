@@ -43,3 +43,5 @@ def test_replicates_depend_on_the_seed_alone() -> None:
     # Unbounded MRR rebuilds first touches only.
     assert (one.rates[:, 1] == one.floors[:, None]).all()
     assert one.floors.std() > 0
+    assert one.kstars.shape == (8,)
+    assert one.kstars.std() > 0

@@ -38,7 +38,8 @@ def always(value: float) -> Points:
 def threads(**parts: object) -> Threads:
     """One band, two classes: every thread grows evenly from half of its peak of 1,000."""
     plain = {"peak": (always(1_000),), "share": (ONE, ONE), "first": ((HALF,), (HALF,)), "step": (ONE,) * 5,
-             "stays": (0.0, 0.0), "reduces": (0.0, 0.0), "remaining": (HALF, HALF)}
+             "stays": (0.0, 0.0), "compacts": (0.0, 0.0), "extracts": (0.0, 0.0), "remaining": (HALF, HALF),
+             "extract": (HALF, HALF)}
     return Threads(**{**plain, **parts})  # type: ignore[arg-type]
 
 
@@ -54,7 +55,7 @@ MEASURED = Profile(
     gaps=GapTables((always(5), ((0.0, 1.0), (1.0, 50.0))), (always(60), always(600)), (0.5, 0.0)),
     classes=FLEET.classes, placement=None,
     context=Threads((always(500), ((0.0, 1e3), (1.0, 1e5))), (ONE, HALF), ((HALF, ONE), (HALF, HALF)),
-                    (ONE,) * 5, (0.1, 0.0), (0.1, 0.2), (HALF, HALF)),
+                    (ONE,) * 5, (0.1, 0.0), (0.1, 0.2), (0.1, 0.0), (HALF, HALF), (HALF, HALF)),
     reuse=ReuseTables((*(Cell(name, None, HALF) for name in SITUATIONS), Cell("same.spine", 0, ONE)), 16, 1.0),
     durations=DurationTables(HALF, None), unsessioned_per_session=0.1)
 
@@ -87,15 +88,26 @@ def test_every_class_has_a_thread() -> None:
 
 
 def test_a_thread_that_only_shrinks_begins_at_its_peak() -> None:
-    assert contexts([0] * 4, threads(reduces=(1.0, 1.0))) == [1000, 500, 250, 125]
+    assert contexts([0] * 4, threads(compacts=(1.0, 1.0))) == [1000, 500, 250, 125]
     assert contexts([0] * 3, threads(stays=(1.0, 1.0))) == [1000] * 3
+
+
+def test_after_an_extract_a_thread_goes_on() -> None:
+    # Every other call, on average, carries half of the thread; the others go on from where it was.
+    found = contexts([0] * 200, threads(extracts=(0.5, 0.0)))
+    whole = [tokens for tokens in found if tokens >= 500]
+    steps = np.diff(whole)
+    assert found[0] == 500
+    assert max(found) == 1000
+    assert 60 < len(found) - len(whole) < 140
+    assert steps.min() >= 0
 
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS)
 def test_the_largest_context_is_the_peak(seed: int) -> None:
     law = threads(share=(((0.0, 0.2), (1.0, 1.0)), HALF), step=(((0.0, 0.1), (1.0, 9.0)),) * 5, stays=(0.1, 0.3),
-                  reduces=(0.2, 0.1))
+                  compacts=(0.2, 0.1), extracts=(0.2, 0.2))
     assert max(contexts([0, 1, 0, 0, 1, 1, 0, 0, 1, 0], law, seed)) == 1000
 
 
