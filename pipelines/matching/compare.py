@@ -144,7 +144,7 @@ def _kstar(a: Side, b: Side) -> Compared:
     """Bytes that hold everything, of which budgets are shares: 10 %, or bootstrap intervals that overlap."""
     values = [side.cells[0].kstar_bytes for side in (a, b)]
     spans = [_interval(side.replicates.kstars) for side in (a, b)]
-    shown = [f"{value / 1e9:.4g} GB ({low / 1e9:.4g} to {high / 1e9:.4g})"
+    shown = [f"{value / 1e9:,.1f} GB ({low / 1e9:,.1f} to {high / 1e9:,.1f})"
              for value, (low, high) in zip(values, spans, strict=True)]
     off = values[1] / values[0] - 1 if values[0] else 0.0
     held = abs(off) <= _KSTAR or (spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1])
