@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from figures.matched import matched_figure
 from pipelines.fitting.rows import Rows
 from pipelines.matching.compare import Compared, compare, replay_rows
 from pipelines.matching.side import BUDGETS, POLICIES, Side
+from pipelines.matching.statistics import ks_critical, ks_distance, rank_interval, share_error, spearman
 from replay.residency.bootstrap import Replicates
 from replay.residency.replay import Cell
 
@@ -117,3 +119,16 @@ def test_the_figure_names_every_line_where_it_can_be_read() -> None:
 def test_a_line_knows_whether_it_fails() -> None:
     assert Compared("a", "1", "2", "", "", "FAILS").failed
     assert not Compared("a", "1", "2", "", "", "undecided").failed
+
+
+def test_statistics_by_hand() -> None:
+    assert ks_distance(np.array([1, 2, 3]), np.array([2, 3, 4])) == pytest.approx(1 / 3)
+    assert ks_critical(100, 100) == pytest.approx(0.19206, abs=1e-4)
+    # Ranks 1, 2.5, 2.5, 4 against 1, 2, 3, 4.
+    assert spearman(np.array([1, 5, 5, 9]), np.array([1, 2, 3, 4])) == pytest.approx(4.5 / math.sqrt(4.5 * 5))
+    assert spearman(np.array([1, 1]), np.array([1, 2])) is None
+    # Two sessions, 1 of 2 and 1 of 2: no scatter. Then 2 of 2 and 0 of 2: residuals 1 and -1, of 4 calls.
+    assert share_error(np.array([1, 1]), np.array([2, 2])) == 0
+    assert share_error(np.array([2, 0]), np.array([2, 2])) == pytest.approx(math.sqrt(2) / 4)
+    assert rank_interval(np.arange(100), 0.5) == (39, 59)
+    assert rank_interval(np.arange(36), 0.99) == (33, math.inf)

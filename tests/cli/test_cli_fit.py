@@ -18,7 +18,6 @@ from pipelines.fitting.rows import Rows
 from pipelines.fitting.starts import seen_weights, start_pieces
 from pipelines.fitting.support import Support, edges_table, quantile_table
 from pipelines.fitting.tokens import fit_reuse
-from pipelines.matching.statistics import ks_critical, ks_distance, rank_interval, share_error, spearman
 from tracesim.measured import DepthTable, GapTables, ReuseTables, Threads
 from tracesim.profile import Profile, Window
 from tracesim.profile_file import load_profile
@@ -289,16 +288,3 @@ def test_parts_of_the_window_in_which_sessions_start() -> None:
     assert start_pieces(np.full(20, hour), window, 10) == ((0, 0), (0.001, 1))
     # One part alone: mean and spread are kept; ten starts at 0 and at a tenth reach from below 0 to 0.137.
     assert start_pieces(np.array([0, hour // 10] * 5), window, 10) == ((0, 0), (0.137, 1))
-
-
-def test_statistics_by_hand() -> None:
-    assert ks_distance(np.array([1, 2, 3]), np.array([2, 3, 4])) == pytest.approx(1 / 3)
-    assert ks_critical(100, 100) == pytest.approx(0.19206, abs=1e-4)
-    # Ranks 1, 2.5, 2.5, 4 against 1, 2, 3, 4.
-    assert spearman(np.array([1, 5, 5, 9]), np.array([1, 2, 3, 4])) == pytest.approx(4.5 / math.sqrt(4.5 * 5))
-    assert spearman(np.array([1, 1]), np.array([1, 2])) is None
-    # Two sessions, 1 of 2 and 1 of 2: no scatter. Then 2 of 2 and 0 of 2: residuals 1 and -1, of 4 calls.
-    assert share_error(np.array([1, 1]), np.array([2, 2])) == 0
-    assert share_error(np.array([2, 0]), np.array([2, 2])) == pytest.approx(math.sqrt(2) / 4)
-    assert rank_interval(np.arange(100), 0.5) == (39, 59)
-    assert rank_interval(np.arange(36), 0.99) == (33, math.inf)
