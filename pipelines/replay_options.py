@@ -12,7 +12,8 @@ from pathlib import Path
 from metrics.core.clock import Clock, find_zone
 from metrics.core.geometry import Geometry, find_geometry
 from pipelines.arguments import Parser, threads
-from pipelines.options import BOUNDS, Options, add_plan, add_reading, format_help, parsed, plan_of, shared_words
+from pipelines.call_log import format_help
+from pipelines.options import BOUNDS, Options, add_plan, add_reading, parsed, plan_of, shared_words
 from replay.residency.cells import Plan
 from replay.residency.clock_hour import HOUR, check_hour
 from replay.residency.routing.options import DEFAULT_ROUTING

@@ -116,7 +116,8 @@ def test_an_output_that_is_there_is_not_touched(tmp_path: Path, capsys: pytest.C
 
 def test_a_check_needs_published_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert generate(tmp_path / "out", "--profile", "mine.toml", "--check") == 2
-    assert "--check needs a profile whose numbers are published: assist, chat" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "--check without a call log needs a profile whose numbers are published: assist, chat" in error
 
 
 def test_a_disk_that_fills_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
