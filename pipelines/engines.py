@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "default_engine", "open_engine"]
 
 ENGINES = ("duckdb", "spark")
+_LEAST_MB = 512  # Spark itself asks for 450 MiB
 
 
 def default_engine() -> str:
@@ -66,6 +67,8 @@ def _spark(options: Options, work: Path) -> Iterator[Engine]:
         from pipelines.executors import probe
     except ImportError as error:
         raise UsageError("--engine spark needs PySpark and Java 17: pip install 'kvcensus[spark]'.") from error
+    if options.memory_mb is not None and options.memory_mb < _LEAST_MB:
+        raise UsageError(f"--memory-limit {options.memory_limit}: Spark starts with {_LEAST_MB} MiB at least.")
     ours = SparkSession.getActiveSession() is None
     with _tables(options, work) as tables, _quiet():
         with spark_errors("starting Spark"), _own_signals():

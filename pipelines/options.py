@@ -33,7 +33,7 @@ __all__ = ["BOUNDS", "Options", "add_plan", "add_reading", "parse", "parsed", "p
            "shared_words"]
 
 _EPILOG = """\
-exit codes: 0 done, 2 usage, 3 input or data, 1 our fault
+exit codes: 0 done, 2 usage, 3 input or data, 1 our fault, 130 stopped
 
 examples:
   kvcensus characterize sample_data --format calls --out report
