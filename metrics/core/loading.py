@@ -148,8 +148,8 @@ def _read(source: Source, sinks: Mapping[str, Sink], *, format_name: str, option
 def _read_piece(source: Source, sinks: Mapping[str, Sink], format_name: str, options: ReadOptions, strict: bool,
                 expected: Names) -> _Seen:
     if isinstance(source.path, Path) and not source.path.exists():
-        raise InputError(f"{source.name} is not there for every worker. Name the input by a path that the driver and all "
-                         "executors see alike, or by the URI of a store.")
+        raise InputError(f"{source.name} is not there for every worker. Name the input by a path that the driver and "
+                         "all executors see alike, or by the URI of a store.")
     log, names, tally, sessions = DefectLog(strict=strict), Names(), Tally(), SessionIds(sinks["session_ids"])
     names.adopt(expected)
     for batch in tally.watched(names.numbered(find_adapter(format_name).read([source], options, log))):
