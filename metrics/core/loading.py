@@ -89,6 +89,8 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
     if adapter.pieces is None:
         raise ValueError(f"files of the format {adapter.name} depend on each other")
     pieces, unfit = _pieces(adapter, sources, options)
+    if unfit is not None and not pieces:
+        raise unfit
     names, tally = _first_names(adapter, pieces, options), Tally()
     read = partial(_read, format_name=adapter.name, options=options, strict=log.strict, expected=names)
     results = engine.spread({"raw": _RAW_SCHEMA, "session_ids": SESSION_SCHEMA}, pieces, read)

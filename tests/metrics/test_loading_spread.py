@@ -37,6 +37,7 @@ class Here(SparkEngine):
         return [done[place] for place, _ in tasks]
 
     def _adopt(self, name: str, seen: Any, folder: str) -> None:
+        assert Path(folder.removeprefix("file://")).is_dir(), "Spark would find nothing"
         self._folders[name] = folder
 
     def rows(self, name: str) -> list[dict[str, Any]]:
