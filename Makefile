@@ -12,8 +12,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-war
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-report: $(VENV)/base  ## characterize sample_data/ and print where the report lies
-	$(BIN)/kvcensus characterize sample_data --format calls --name "sample data" --out $(REPORT)
+report: $(VENV)/base  ## characterize sample_data/calls.csv.gz and print where the report lies
+	$(BIN)/kvcensus characterize sample_data/calls.csv.gz --format calls --name "sample data" --out $(REPORT)
 
 test: $(VENV)/dev  ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder
@@ -45,6 +45,7 @@ bench-replay: $(VENV)/dev  ## measure the residency replay against libCacheSim, 
 
 sample: $(VENV)/base  ## make sample_data/ anew
 	$(BIN)/python sample_data/make.py
+	$(BIN)/python sample_data/windows.py
 
 dist: $(VENV)/spark  ## pack code and environment for the executors of a Spark cluster, in dist/
 	$(BIN)/python -m pipelines.dist
