@@ -50,8 +50,8 @@ sample: $(VENV)/base  ## make sample_data/ anew
 dist: $(VENV)/spark  ## pack code and environment for the executors of a Spark cluster, in dist/
 	$(BIN)/python -m pipelines.dist
 
-clean:  ## remove the environment, caches, the sample report and dist/
-	rm -rf $(VENV) $(REPORT) dist *.egg-info replay/gate/*.egg-info replay/gate/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+clean:  ## remove the environment, caches, the sample reports and dist/
+	rm -rf $(VENV) $(REPORT) notebooks/results dist *.egg-info replay/gate/*.egg-info replay/gate/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit("kvcensus needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'

@@ -58,8 +58,8 @@ def open_trace(*inputs: str | Path, format: str = "calls", config: Config | Path
     threads : int or None
         None: every core.
     strict : bool
-        A record that cannot be used is an error. Otherwise such records, and repeats, are set aside, and stderr says
-        how many and why.
+        A record that cannot be used is an error. Otherwise it is set aside, as repeats are in any case, and stderr
+        says how many and why.
 
     Raises
     ------

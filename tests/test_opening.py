@@ -53,7 +53,8 @@ def test_what_is_set_aside_is_said(tmp_path: Path, capsys: CaptureFixture[str]) 
 
 
 def test_strict_names_the_record(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"record 6.*yesterday"), open_trace(log(tmp_path, ROWS + BAD), strict=True):
+    with pytest.raises(InputError, match=r"row 6 after the header.*yesterday"), \
+            open_trace(log(tmp_path, ROWS + BAD), strict=True):
         pass
 
 
