@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pytest import CaptureFixture
 
 from figures.shown import shown
 from metrics.core.clock import Window
@@ -34,7 +33,7 @@ def log(folder: Path, rows: str) -> Path:
     return folder / "calls.csv"
 
 
-def test_relations_metrics_and_classes(tmp_path: Path, capsys: CaptureFixture[str]) -> None:
+def test_relations_metrics_and_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, config = log(tmp_path, ROWS), tmp_path / "classes.toml"
     config.write_text(CLASSES, encoding="utf-8")
     with open_trace(path, config=config, threads=1) as trace:
@@ -46,7 +45,7 @@ def test_relations_metrics_and_classes(tmp_path: Path, capsys: CaptureFixture[st
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_is_set_aside_is_said(tmp_path: Path, capsys: CaptureFixture[str]) -> None:
+def test_what_is_set_aside_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open_trace(str(log(tmp_path, ROWS + BAD)), config=Config(), threads=1) as trace:
         assert trace.row("select count(*) as n from calls") == {"n": 4}
     assert capsys.readouterr().err == "set aside: 1 bad_timestamp, 1 duplicate, of 6 records.\n"
