@@ -1,6 +1,6 @@
 """Spark beside DuckDB: the same job on the same trace, on two cores and on one.
 
-    python benchmarks/bench_spark.py                     17.8 M calls, generated once into build/
+    python benchmarks/bench_spark.py                     about 17.8 M calls, generated once into build/
     python benchmarks/bench_spark.py --calls 2000000     quicker
 
 Every run is a process of its own, held to as many cores as it has threads: the JVM compiles and collects on any other
@@ -21,7 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench import JOB, trace_of
+from benchmarks.bench import JOB
+from benchmarks.traces import trace_of
 
 _EVERY_S = 0.5
 _PAGE = os.sysconf("SC_PAGE_SIZE")

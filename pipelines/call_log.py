@@ -9,16 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from metrics.core.clock import Window
-from metrics.core.ingest import ingest
-from metrics.core.loading import stream
-from metrics.core.trace import Settings, Trace
-from metrics.engines.duckdb import DuckEngine
+from metrics.core.trace import Trace
 from pipelines.config import Config, load_config
-from telemetry.adapter import Adapter, Arrivals, DefectLog, ReadOptions
+from pipelines.opening import open_trace
+from telemetry.adapter import Adapter, Arrivals, ReadOptions
 from telemetry.errors import UsageError, quoted
 from telemetry.registry import adapters, find_adapter
-from telemetry.sources import expand
 
 __all__ = ["CallLog", "add_declared", "add_log", "call_log", "format_help", "opened"]
 
@@ -98,16 +94,6 @@ def opened(log: CallLog, work: Path, *, threads: int | None = None) -> Iterator[
     InputError
         A file that cannot be read, a log in which nothing can be used.
     """
-    engine = DuckEngine(work, threads=threads)
-    try:
-        with engine.explaining("reading"):
-            sources = expand(log.inputs, log.adapter.suffixes)
-            batches = log.adapter.batches(sources, log.read, DefectLog(strict=log.strict))
-            ingested = ingest(engine, stream(engine, batches), log.config.rules, event_log=log.adapter.event_log)
-            whole = log.adapter.whole_sessions or log.config.whole_sessions
-            trace = Trace(engine, ingested, Window("all"), Settings(rules=log.config.rules, whole_sessions=whole))
-            trace.derive()
-        with engine.explaining("measuring"):
-            yield trace
-    finally:
-        engine.close()
+    with open_trace(*log.inputs, format=log.adapter.name, config=log.config, arrivals=log.read.arrivals, work=work,
+                    threads=threads, strict=log.strict) as trace:
+        yield trace

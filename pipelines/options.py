@@ -36,7 +36,7 @@ _EPILOG = """\
 exit codes: 0 done, 2 usage, 3 input or data, 1 our fault, 130 stopped
 
 examples:
-  kvcensus characterize sample_data --format calls --out report
+  kvcensus characterize sample_data/calls.csv.gz --format calls --out report
   kvcensus characterize logs/*.parquet --format calls --config export.toml --split 1d --out july
   kvcensus characterize traces --format weka --arrivals poisson:0.05:1 --out coding
 """

@@ -30,8 +30,8 @@ Cells are kept in DIR as they finish. A run that was stopped goes on from there,
 or keys replays what is new.
 
 examples:
-  kvcensus replay sample_data --format calls --policies lru,mrr --budgets 5%,10%,1TB --out cells
-  kvcensus characterize sample_data --format calls --out report --work work
+  kvcensus replay sample_data/calls.csv.gz --format calls --policies lru,mrr --budgets 5%,10%,1TB --out cells
+  kvcensus characterize sample_data/calls.csv.gz --format calls --out report --work work
   kvcensus replay work --policies lru,mrr_q40 --budgets 1%,2%,5% --out cells
 """
 

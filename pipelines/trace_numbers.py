@@ -9,14 +9,12 @@ from typing import Any
 from metrics.catalogue import METRICS
 from metrics.core.classes import ClassRule
 from metrics.core.metric import Metric, measure
-from pipelines.call_log import CallLog, opened
 from pipelines.config import Config
+from pipelines.opening import open_trace
 from replay.residency.budgets import parse_budgets
 from replay.residency.cells import Plan, cells_here
 from replay.residency.stream_file import extract_stream
 from replay.residency.study import study
-from telemetry.adapter import ReadOptions
-from telemetry.registry import find_adapter
 
 __all__ = ["trace_numbers"]
 
@@ -49,8 +47,8 @@ def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name
         The keys of the results store; those of its tables that the paper prints, such as
         `class_transition.spine.mid`; and ratios of both, see `_ratios`.
     """
-    log = CallLog(tuple(map(str, files)), find_adapter("calls"), Config(rules=tuple(rules)), ReadOptions(), strict=True)
-    with opened(log, work, threads=threads) as trace:
+    config = Config(rules=tuple(rules))
+    with open_trace(*files, config=config, work=work, threads=threads, strict=True) as trace:
         found = [measure(metric, trace) for metric in metrics]
         if stream_name is not None:
             plan = Plan(stream_name, ("session", "session+deployment"), _POLICIES, parse_budgets(_BUDGETS), "last")
