@@ -12,8 +12,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-war
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-report: $(VENV)/base  ## characterize sample_data/ and print where the report lies
-	$(BIN)/kvcensus characterize sample_data --format calls --name "sample data" --out $(REPORT)
+report: $(VENV)/base  ## characterize sample_data/calls.csv.gz and print where the report lies
+	$(BIN)/kvcensus characterize sample_data/calls.csv.gz --format calls --name "sample data" --out $(REPORT)
 
 test: $(VENV)/dev  ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder
@@ -48,12 +48,13 @@ bench-tier: $(VENV)/dev  ## measure the tier simulator, in turns a minute of pro
 
 sample: $(VENV)/base  ## make sample_data/ anew
 	$(BIN)/python sample_data/make.py
+	$(BIN)/python sample_data/windows.py
 
 dist: $(VENV)/spark  ## pack code and environment for the executors of a Spark cluster, in dist/
 	$(BIN)/python -m pipelines.dist
 
-clean:  ## remove the environment, caches, the sample report and dist/
-	rm -rf $(VENV) $(REPORT) dist *.egg-info replay/gate/*.egg-info replay/gate/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+clean:  ## remove the environment, caches, the sample reports and dist/
+	rm -rf $(VENV) $(REPORT) notebooks/results dist *.egg-info replay/gate/*.egg-info replay/gate/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit("kvcensus needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'

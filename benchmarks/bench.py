@@ -1,6 +1,6 @@
 """Speed and memory of the main job, as a ratio against a plain DuckDB pass over the same file.
 
-    python benchmarks/bench.py                       17.8 M calls, generated once into build/
+    python benchmarks/bench.py                       about 17.8 M calls, generated once into build/
     python benchmarks/bench.py --calls 2000000       quicker
     python benchmarks/bench.py --trace my.parquet    a file of your own, in the canonical columns
 
@@ -24,13 +24,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import baseline
+from benchmarks.traces import CLASSES, trace_of
 
 if TYPE_CHECKING:
     from replay.residency.stream import Stream
 
-ROOT = Path(__file__).resolve().parent.parent
-CONFIG = Path(__file__).with_name("classes.toml")
-JOB = ("--format", "calls", "--config", str(CONFIG), "--stream", "busiest-hour", "--key", "session,session+deployment",
+JOB = ("--format", "calls", "--config", str(CLASSES), "--stream", "busiest-hour", "--key", "session,session+deployment",
        "--budgets", "1%,2%,5%,10%,20%,50%", "--policies", "lru,fnu,mrr", "--bounds", "none", "--routing", "none")
 
 
@@ -95,19 +94,6 @@ def kernels(calls: int, objects: int, runs: int = 3) -> dict[str, float]:
             took.append(time.perf_counter() - began)
         rates[name] = round(calls / statistics.median(took) / 1e6, 1)
     return rates
-
-
-def trace_of(calls: int) -> Path:
-    """The generated trace; made once."""
-    path = ROOT / "build" / f"trace-{calls}.parquet"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        partial = path.with_suffix(".partial")
-        subprocess.run([sys.executable, str(Path(__file__).with_name("generate.py")), "--calls", str(calls),
-                        "--sessions", str(max(calls * 691 // 17_800, 1)), "--seed", "1", "--out", str(partial)],
-                       check=True)
-        partial.rename(path)
-    return path
 
 
 def main() -> None:

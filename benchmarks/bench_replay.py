@@ -1,6 +1,6 @@
 """Speed and memory of the residency replay, as ratios against libCacheSim in the same run.
 
-    python benchmarks/bench_replay.py                    17.8 M calls; trace and stream are made once, in build/
+    python benchmarks/bench_replay.py                    about 17.8 M calls; trace and stream are made once, in build/
     python benchmarks/bench_replay.py --calls 2000000    quicker
     python benchmarks/bench_replay.py --times 6          memory of a stream of 6 * 17.8 M calls; no ratios
     python benchmarks/bench_replay.py --calls 100000000 --memory    a drawn stream, no trace: memory only
@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.bench import ROOT, trace_of
 from benchmarks.streams import drawn, repeated, stream_of
+from benchmarks.traces import ROOT, trace_of
 from replay.residency.budgets import parse_budget, parse_budgets
 from replay.residency.cells import Plan, cells_here
 from replay.residency.policy import find_policy, no_log

@@ -1,10 +1,11 @@
 """Spark beside DuckDB: the same job on the same trace, on two cores and on one.
 
-    python benchmarks/bench_spark.py                     17.8 M calls, generated once into build/
+    python benchmarks/bench_spark.py                     about 17.8 M calls, generated once into build/
     python benchmarks/bench_spark.py --calls 2000000     quicker
 
-Every run is a process of its own; its peak memory is that of all its processes together, looked at twice a
-second. The engines must give the same numbers, or there is nothing to compare.
+Every run is a process of its own, held to as many cores as it has threads: the JVM compiles and collects on any other
+core that it finds. Its peak memory is that of all its processes together, looked at twice a second. The engines must
+give the same numbers, or there is nothing to compare.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench import JOB, trace_of
+from benchmarks.bench import JOB
+from benchmarks.traces import trace_of
 
 _EVERY_S = 0.5
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -31,7 +33,9 @@ def run(trace: Path, engine: str, threads: int, out: Path) -> dict[str, Any]:
     command = [sys.executable, str(Path(__file__).parents[1] / "pipelines" / "characterize.py"), str(trace), *JOB,
                "--engine", engine, "--threads", str(threads), "--out", str(out)]
     began = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    cores = sorted(os.sched_getaffinity(0))[:threads]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          preexec_fn=lambda: os.sched_setaffinity(0, cores)) as process:
         peaks: dict[str, float] = {}
         watch = threading.Thread(target=_watch, args=(process, peaks))
         watch.start()

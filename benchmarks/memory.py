@@ -9,24 +9,9 @@ exceeds the engine's limit is spilled to disk. Prints both peaks and their ratio
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
-from pathlib import Path
 
-from benchmarks.bench import ROOT, in_child
-
-
-def trace_of(calls: int) -> Path:
-    """A generated trace with call ids; made once."""
-    path = ROOT / "build" / f"trace-{calls}-ids.parquet"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        partial = path.with_suffix(".partial")
-        generate = str(Path(__file__).with_name("generate.py"))
-        subprocess.run([sys.executable, generate, "--calls", str(calls), "--sessions", str(calls * 691 // 17_800),
-                        "--seed", "1", "--call-ids", "--out", str(partial)], check=True)
-        partial.rename(path)
-    return path
+from benchmarks.bench import in_child
+from benchmarks.traces import trace_with_ids
 
 
 def main() -> None:
@@ -38,7 +23,7 @@ def main() -> None:
     args = parser.parse_args()
     peaks = []
     for calls in (args.calls, 10 * args.calls):
-        run = in_child(["--trace", str(trace_of(calls)), "--threads", str(args.threads),
+        run = in_child(["--trace", str(trace_with_ids(calls)), "--threads", str(args.threads),
                         "--memory-limit", args.memory_limit, "--child", "job"])
         peaks.append(run["peak_rss_gb"])
         print(f"{calls:,} calls: peak {run['peak_rss_gb']} GB, {run['seconds']} s", flush=True)

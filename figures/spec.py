@@ -112,7 +112,9 @@ class FigureSpec:
                 axes = figure.add_axes(
                     ((position + left) / len(panels), bottom / 1.1, wide / len(panels), high / 1.1)
                 )
-                axes.set_title(panel.title)
+                # Above the panel, not above the axes: between the two stands the legend.
+                figure.text((position + left) / len(panels), 0.985, panel.title, va="top",
+                            fontsize=mpl.rcParams["axes.titlesize"])
                 panel.draw(axes, results)
         return figure
 

@@ -20,7 +20,8 @@ _COMMANDS = {
     "size": ("size", "which memory budget a target needs, from results of characterize"),
     "ladder": ("ladder", "policies of a DRAM tier side by side on simulated sessions"),
     "compare": ("compare", "several results side by side in one page"),
-    "generate": ("generate", "a synthetic call log with the statistics of a published one"),
+    "fit": ("fit", "a profile of a call log, for generate"),
+    "generate": ("generate", "a synthetic call log with the statistics of a profile"),
 }
 _HELP = "usage: kvcensus COMMAND ...\n\ncommands:\n" + "".join(
     f"  {name:14} {about}\n" for name, (_, about) in _COMMANDS.items()

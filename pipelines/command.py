@@ -44,16 +44,22 @@ def _guarded(body: Body, argv: Sequence[str] | None, prog: str, stop: Stop) -> i
         code = body(argv, prog, stop)
         flush()
     except KvcensusError as error:
+        if stop.asked:  # what a stop ended elsewhere, such as Spark's process, fails here
+            return _stopped(prog, stop)
         if "--verbose" in (sys.argv[1:] if argv is None else argv):
             tell(trace_of(error), end="")
         tell(f"{prog}: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        stop.over()
-        tell(f"{prog}: stopped; {stop.leaves()}.")
-        return _INTERRUPTED
+        return _stopped(prog, stop)
     except Exception:
         tell(traceback.format_exc(), end="")
         tell(f"{prog}: this is a fault of kvcensus; please report it with the lines above.")
         return EXIT_OURS
     return code
+
+
+def _stopped(prog: str, stop: Stop) -> int:
+    stop.over()
+    tell(f"{prog}: stopped; {stop.leaves()}.")
+    return _INTERRUPTED

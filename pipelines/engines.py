@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "default_engine", "open_engine"]
 
 ENGINES = ("duckdb", "spark")
+_LEAST_MB = 512  # Spark itself asks for 450 MiB
 
 
 def default_engine() -> str:
@@ -65,10 +67,10 @@ def _spark(options: Options, work: Path) -> Iterator[Engine]:
         from pipelines.executors import probe
     except ImportError as error:
         raise UsageError("--engine spark needs PySpark and Java 17: pip install 'kvcensus[spark]'.") from error
+    if options.memory_mb is not None and options.memory_mb < _LEAST_MB:
+        raise UsageError(f"--memory-limit {options.memory_limit}: Spark starts with {_LEAST_MB} MiB at least.")
     ours = SparkSession.getActiveSession() is None
-    # A stop ends a job in its middle; that the JVM's answer is missing then is no news.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    with _tables(options, work) as tables:
+    with _tables(options, work) as tables, _quiet():
         with spark_errors("starting Spark"), _own_signals():
             session = open_session(threads=options.threads, memory_mb=options.memory_mb)
         try:
@@ -88,6 +90,22 @@ def _tables(options: Options, work: Path) -> Iterator[str]:
             yield uri
     else:
         yield work.resolve().as_uri()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """A stop ends a job in its middle: that the JVM's answers are missing then is no news for stderr."""
+    from pyspark import accumulators
+
+    told = logging.root.manager.disable
+    logging.disable()
+    for server in vars(accumulators).values():
+        if isinstance(server, type) and issubclass(server, socketserver.BaseServer):  # its thread loses the JVM, too
+            server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        logging.disable(told)
 
 
 @contextmanager

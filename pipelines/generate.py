@@ -17,6 +17,7 @@ from pipelines.version import VERSION
 from telemetry.errors import EXIT_OK, EXIT_OURS
 
 if TYPE_CHECKING:
+    from pipelines.call_log import CallLog
     from pipelines.generate_options import GenerateOptions
     from pipelines.progress import Progress
     from tracesim.profile import Profile
@@ -38,9 +39,11 @@ def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
         from pipelines.generate_options import parse_generate
         from pipelines.progress import Progress
     options = parse_generate(argv, prog)
-    progress = Progress(2 if options.published else 1)
+    progress = Progress(2 if options.published or options.log else 1)
     _write(options, progress)
     say(f"trace: {options.out}")
+    if options.log is not None:
+        return _match(options, options.log, progress)
     return EXIT_OK if options.published is None else _check(options, options.published, progress)
 
 
@@ -49,7 +52,7 @@ def _write(options: GenerateOptions, progress: Progress) -> None:
     from tracesim.timeline import Timeline
     from tracesim.writer import TraceWriter
 
-    timeline = Timeline(options.profile, options.seed, threads=options.threads)
+    timeline = Timeline(options.profile, options.seed, threads=options.threads, independent=options.independent)
     about = {"profile": options.profile.name, "seed": str(options.seed), "command": options.command,
              "kvcensus": VERSION}
     with (progress.stage("generating", f"{options.profile.window.sessions:,} sessions"), _whole(options.out) as folder,
@@ -109,11 +112,31 @@ def _check(options: GenerateOptions, name: str, progress: Progress) -> int:
     say(f"{options.command}\n\n{check_table(lines)}")
     for note in residual_notes(lines):
         say(f"\n{note}")
-    failed = [line.key for line in lines if line.failed]
-    if failed:
-        tell(f"the check does not hold: {', '.join(failed)}.")
-        return EXIT_OURS
-    return EXIT_OK
+    return _held([line.key for line in lines if line.failed])
+
+
+def _match(options: GenerateOptions, log: CallLog, progress: Progress) -> int:
+    """Compare what was written with a call log; the exit code says whether it is alike."""
+    from pipelines.call_log import CallLog
+    from pipelines.config import load_config
+    from pipelines.matching.compare import compared_table
+    from pipelines.matching.match import match
+    from telemetry.adapter import ReadOptions
+    from telemetry.registry import find_adapter
+
+    written = CallLog((str(options.out / CALLS),), find_adapter("calls"), load_config(options.out / CLASSES),
+                      ReadOptions(), strict=True)
+    with progress.stage("comparing"):
+        lines = match(log, written, options.out, options.threads, progress.at)
+    say(f"{options.command}\n\n{compared_table(lines)}")
+    return _held([line.what for line in lines if line.failed])
+
+
+def _held(failed: list[str]) -> int:
+    if not failed:
+        return EXIT_OK
+    tell(f"the check does not hold: {', '.join(failed)}.")
+    return EXIT_OURS
 
 
 if __name__ == "__main__":

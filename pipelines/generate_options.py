@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.arguments import Parser, threads
+from pipelines.arguments import Parser, threads, whole
+from pipelines.call_log import CallLog, add_log, call_log
 from pipelines.published import published_profiles
 from telemetry.errors import InputError, UsageError
 from telemetry.places import StorePath, parse_place
@@ -26,6 +26,7 @@ exit codes: 0 done, 1 a check does not hold, or our fault, 2 usage, 3 input or d
 examples:
   kvcensus generate --profile research --sessions 50000 --seed 1 --out trace --check
   kvcensus generate --profile chat --days 1 --rate 20 --out trace
+  kvcensus generate --profile mine.toml --out trace --check logs/*.parquet
   kvcensus characterize trace --format calls --config trace/classes.toml --out report
 """
 _MOST_SEED = 2**64 - 1
@@ -39,8 +40,12 @@ class GenerateOptions:
     ----------
     profile : Profile
         With every knob applied.
+    independent : bool
+        Only marginals: without what ties the components together.
     published : str or None
-        What to check the trace against; None: no check.
+        The published numbers to check the trace against; None: no such check.
+    log : CallLog or None
+        The call log to compare the trace with; None: no comparison.
     command : str
         The command that gives the same trace, with OUT in place of a path.
     """
@@ -49,7 +54,9 @@ class GenerateOptions:
     seed: int
     out: Path
     threads: int
+    independent: bool
     published: str | None
+    log: CallLog | None
     command: str
 
 
@@ -64,14 +71,19 @@ def parse_generate(argv: Sequence[str] | None = None, prog: str = "generate") ->
     given = _parser(prog).parse_args(argv)
     if given.sessions is not None and given.rate is not None:
         raise UsageError("--sessions and --rate exclude each other: choose how many sessions, or how many a second.")
-    if given.check and given.profile not in published_profiles():
-        raise UsageError(f"--check needs a profile whose numbers are published: {', '.join(published_profiles())}.")
+    published = given.check is not None and not given.check
+    if published and given.profile not in published_profiles():
+        raise UsageError("--check without a call log needs a profile whose numbers are published: "
+                         f"{', '.join(published_profiles())}. For another, name the log: --check CALLS.")
+    if not given.check and (given.format, given.config, given.arrivals) != ("calls", None, None):
+        raise UsageError("--format, --config and --arrivals say how the log of --check CALLS is read: name it, too.")
     profile = load_profile(given.profile).with_window(given.sessions, given.days, given.rate)
     if given.classes is not None:
         profile = profile.with_classes(given.classes)
     profile = profile.with_effectiveness(given.cache_effectiveness).with_stickiness(given.stickiness)
     return GenerateOptions(profile, given.seed, _folder(given.out), given.threads or os.cpu_count() or 1,
-                           given.profile if given.check else None, _command(given))
+                           given.independent, given.profile if published else None,
+                           call_log(given.check, given) if given.check else None, _command(given))
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
@@ -79,31 +91,27 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--profile", required=True, metavar="P", help=f"{', '.join(profiles())}, or a .toml file")
     parser.add_argument("--out", required=True, metavar="DIR", help="a folder that is new or empty")
-    parser.add_argument("--seed", type=_whole(0, _MOST_SEED), default=0, metavar="N",
+    parser.add_argument("--seed", type=whole(0, _MOST_SEED), default=0, metavar="N",
                         help="the same profile, knobs and seed give the same trace (default 0)")
-    parser.add_argument("--sessions", type=_whole(1, 10**10), metavar="N",
+    parser.add_argument("--sessions", type=whole(1, 10**10), metavar="N",
                         help="sessions that start in the window (default: as the profile)")
     parser.add_argument("--rate", type=_number(1e-6, 1e6), metavar="R",
                         help="sessions a second, in place of --sessions")
     parser.add_argument("--days", type=_number(1e-3, 3650), metavar="D", help="length of the window")
     parser.add_argument("--cache-effectiveness", type=_number(0, 1), default=1.0, metavar="E",
                         help="chance that a call finds what it would find in the cache (default 1)")
-    parser.add_argument("--classes", type=_whole(1, 4), metavar="N", help="keep the first N model classes only")
+    parser.add_argument("--classes", type=whole(1, 4), metavar="N", help="keep the first N model classes only")
     parser.add_argument("--stickiness", type=_number(0, 1), default=0.0, metavar="S",
                         help="share of the moves between deployments that do not happen (default 0; 1 = no moves)")
     parser.add_argument("--threads", type=threads, metavar="N", help="cores to use (default: all)")
-    parser.add_argument("--check", action="store_true",
-                        help="measure what was written, and print published against generated numbers")
+    parser.add_argument("--independent", action="store_true",
+                        help="the marginals only, without what ties them together: a baseline")
+    parser.add_argument("--check", nargs="*", metavar="CALLS",
+                        help="measure what was written, and print published against generated numbers; with CALLS, "
+                        "compare it with the call log that the profile was fitted to")
+    add_log(parser)
     parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
     return parser
-
-
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,20}", text) or not low <= int(text) <= high:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {low} to {high}")
-        return int(text)
-    return parse
 
 
 def _number(low: float, high: float) -> Callable[[str], float]:
@@ -147,4 +155,5 @@ def _command(given: argparse.Namespace) -> str:
         value = getattr(given, option)
         if value != default:
             words += [f"--{option.replace('_', '-')}", str(value)]
+    words += ["--independent"] if given.independent else []
     return shlex.join([*words, "--out", "OUT"])

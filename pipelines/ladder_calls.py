@@ -7,23 +7,15 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from metrics.core.engine import Engine
-from metrics.core.trace import Trace
-from pipelines.options import Options
-from pipelines.progress import Progress
-from pipelines.reading import read_calls
+from pipelines.call_log import CallLog, opened
 from pipelines.streams import tell
-from pipelines.windows import windows_of
 from pipelines.workdir import work_folder
 from replay.tier.workload import Call, Workload, drawn, from_calls
-from telemetry.adapter import DefectLog
-from telemetry.errors import InputError
-from telemetry.sources import expand
 
 __all__ = ["drawn_sessions"]
 
 
-def drawn_sessions(options: Options, name: str, seeds: int, count: int, progress: Progress) -> Callable[
-        [float], list[Workload]]:
+def drawn_sessions(log: CallLog, name: str, seeds: int, count: int) -> Callable[[float], list[Workload]]:
     """From a rate to a workload a seed; calls are read once.
 
     Raises
@@ -31,21 +23,14 @@ def drawn_sessions(options: Options, name: str, seeds: int, count: int, progress
     UsageError, InputError
         With a message for the user; among them that no call has a session and a context.
     """
-    sources, log = expand(options.inputs, options.adapter.suffixes), DefectLog(strict=options.strict)
-    with (work_folder(None, None) as work, read_calls(options, sources, log, work, progress) as read,
-          read.engine.explaining("ordering calls")):
-        [window], _ = windows_of(options, read.engine, read.ingested)
-        trace = Trace(read.engine, read.ingested, window, read.settings)
-        if trace.empty or trace.lacks("sessioned") is not None:
-            raise InputError("no call of the window has a session id: there is nothing to simulate.")
-        trace.derive()
+    with work_folder(None, None) as work, opened(log, work) as trace:
         total, sessioned = (trace.row(f"select count(*) as n from {table}")["n"] for table in ("calls", "steps"))
-        tell(f"{sum(read.ingested.defects.values()):,} rows were set aside; {total - sessioned:,} of {total:,} calls "
-             "have no session id and are left out.")
+        if sessioned < total:
+            tell(f"{total - sessioned:,} of {total:,} calls have no session id and are left out.")
         known = [int(row["session"]) for row in trace.rows(
             "select session from steps where x > 0 group by session order by session")]
         draws = [drawn(known, seed, count) for seed in range(1, seeds + 1)]
-        calls = _calls(read.engine, sorted({session for draw in draws for session in draw}))
+        calls = _calls(trace.engine, sorted({session for draw in draws for session in draw}))
     return lambda rate: [from_calls(name, [calls[session] for session in draw], seed, rate)
                          for seed, draw in enumerate(draws, start=1)]
 

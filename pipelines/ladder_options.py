@@ -12,10 +12,8 @@ from typing import Any
 
 from kvcensus_gate import GateError
 from pipelines.arguments import Parser
-from pipelines.options import Options, add_reading, format_help, parsed, plan_of
+from pipelines.call_log import CallLog, add_declared, call_log, format_help
 from replay.residency.budgets import parse_budget
-from replay.residency.routing.options import DEFAULT_ROUTING
-from replay.residency.stream_file import STREAMS
 from replay.tier.condition import Condition
 from replay.tier.platform import ServerFile, load_server, servers
 from replay.tier.studies import STUDIES, of_policies, study
@@ -36,13 +34,7 @@ examples:
   kvcensus ladder --workload continuum-d --platform h200-continuum-d --dram 8GB,40GB --study warm
 """
 #: Options on calls, and what they are where nobody gives them.
-_READING = {"format": None, "window": None, "tz": "UTC", "config": None, "arrivals": None, "strict": False,
-            "sessions": "100"}
-#: What reading calls needs, and other commands have options for.
-_ELSEWHERE = {"name": None, "split": None, "names": False, "engine": "duckdb", "routing": "none", "load_limit": None,
-              "replica_memory": DEFAULT_ROUTING.division, "bounds": "none", "hours": False, "out": ".", "work": None,
-              "threads": None, "memory_limit": None, "stream": STREAMS[0], "release": "last", "sample_sessions": None,
-              "sample_seed": None, "key": "session", "budgets": "10%", "geometry": "llama-3.1-8b"}
+_READING = {"format": None, "config": None, "arrivals": None, "sessions": "100"}
 _NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
 _MOST_SEEDS = 100
 _MOST_SESSIONS = 100_000
@@ -57,8 +49,8 @@ class LadderOptions:
     ----------
     workload : str
         A reference workload, or what calls are called.
-    calls : Options or None
-        How calls are read; None for a reference workload.
+    calls : CallLog or None
+        None for a reference workload.
     sessions : int
         Of calls: how many a seed draws.
     file : ServerFile
@@ -78,7 +70,7 @@ class LadderOptions:
     """
 
     workload: str
-    calls: Options | None
+    calls: CallLog | None
     sessions: int
     file: ServerFile
     tiers: tuple[tuple[str, int], ...]
@@ -114,12 +106,11 @@ def parse_ladder(argv: Sequence[str] | None = None, prog: str = "ladder") -> Lad
         if given.control not in conditions:
             raise UsageError(f"--control {quoted(given.control)} is no row of this ladder. Rows: "
                              f"{', '.join(conditions)}.")
-    command = _command(given, rates)
-    calls = _calls(given, command) if given.inputs else None
+    calls = call_log(given.inputs, given) if given.inputs else None
     return LadderOptions(given.workload or given.format, calls, _count("--sessions", given.sessions, 1, _MOST_SESSIONS),
                          file, tiers, rates, _count("--seeds", given.seeds, 1, _MOST_SEEDS), rows,
                          given.control, _count("--bootstrap", given.bootstrap, 0, _MOST_REPLICATES), given.turns,
-                         given.json, command)
+                         given.json, _command(given, rates))
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
@@ -131,7 +122,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--format", help=f"INPUT is calls. {format_help()}")
     parser.add_argument("--sessions", default="100", metavar="N", help="sessions of INPUT that a seed draws (default: "
                         "100)")
-    add_reading(parser)
+    add_declared(parser)
     parser.add_argument("--platform", default="h100-tenure", metavar="P",
                         help=f"the server: {', '.join(servers())}, or a path to a .toml file (default: h100-tenure)")
     parser.add_argument("--device", metavar="SIZE", help="device memory for KV, in place of the platform's")
@@ -151,7 +142,6 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--turns", type=Path, metavar="FILE", help="write a JSON line for every turn")
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
-    parser.set_defaults(**_ELSEWHERE)
     return parser
 
 
@@ -167,12 +157,6 @@ def _check_workload(given: argparse.Namespace) -> None:
             raise UsageError(f"--{name} is about calls: it needs INPUT in place of --workload.")
     if given.workload not in REFERENCES:
         raise UsageError(f"--workload {quoted(given.workload)} is not known. Known: {', '.join(REFERENCES)}.")
-
-
-def _calls(given: argparse.Namespace, command: str) -> Options:
-    """How INPUT is read; nothing of it is replayed by a residency policy."""
-    reading = argparse.Namespace(**{**vars(given), "policies": "lru", "bootstrap": "0"})
-    return parsed(reading, plan_of(reading), command)
 
 
 def _rows(given: argparse.Namespace, size: int) -> dict[str, Condition]:
@@ -234,7 +218,7 @@ def _count(option: str, text: str, least: int, most: int) -> int:
 def _command(given: argparse.Namespace, rates: Sequence[float]) -> str:
     """The options that decide the numbers; a platform file of one's own by its name, INPUT in place of paths."""
     shown: dict[str, Any] = {"format": given.format, "sessions": given.sessions if given.inputs else None,
-                             "window": given.window, "arrivals": given.arrivals,
+                             "arrivals": given.arrivals,
                              "config": None if given.config is None else "CONFIG", "workload": given.workload,
                              "platform": Path(given.platform).name, "device": given.device, "dram": given.dram,
                              "rate": ",".join(f"{rate:g}" for rate in rates), "seeds": given.seeds,

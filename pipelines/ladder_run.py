@@ -28,9 +28,8 @@ def run_ladder(options: LadderOptions) -> list[Cell]:
     InputError
         A turn that does not fit the device; a file of turns that cannot be written.
     """
-    cells_to_come = len(options.rates) * len(options.tiers)
-    progress = Progress(cells_to_come + (options.calls is not None), sys.stderr)
-    make = _workloads(options, progress)
+    progress = Progress(len(options.rates) * len(options.tiers), sys.stderr)
+    make = _workloads(options)
     cells = []
     with _lines(options.turns) as seen:
         for rate in options.rates:
@@ -47,10 +46,10 @@ def run_ladder(options: LadderOptions) -> list[Cell]:
     return cells
 
 
-def _workloads(options: LadderOptions, progress: Progress) -> Callable[[float], list[Workload]]:
+def _workloads(options: LadderOptions) -> Callable[[float], list[Workload]]:
     """From a rate to a workload a seed."""
     if options.calls is not None:
-        return drawn_sessions(options.calls, options.workload, options.seeds, options.sessions, progress)
+        return drawn_sessions(options.calls, options.workload, options.seeds, options.sessions)
     return lambda rate: [reference(options.workload, seed, rate) for seed in range(1, options.seeds + 1)]
 
 

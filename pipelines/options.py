@@ -12,7 +12,8 @@ from pathlib import Path
 from metrics.core.clock import Clock, Window, find_zone, parse_duration, parse_window
 from metrics.core.geometry import GEOMETRIES, Geometry, find_geometry
 from pipelines.arguments import Parser, threads
-from pipelines.config import Config, load_config
+from pipelines.call_log import add_declared, call_log, format_help
+from pipelines.config import Config
 from pipelines.engines import ENGINES, default_engine
 from pipelines.workdir import check_apart, check_store
 from replay.residency.bounds.grid import KINDS
@@ -24,19 +25,18 @@ from replay.residency.routing.options import DEFAULT_ROUTING, DIVISIONS, ROUTES,
 from replay.residency.sampling import Sample, parse_sample
 from replay.residency.stream import Release
 from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
-from telemetry.adapter import Adapter, Arrivals, ReadOptions
+from telemetry.adapter import Adapter, ReadOptions
 from telemetry.errors import InputError, UsageError, quoted
 from telemetry.places import StorePath, parse_place
-from telemetry.registry import adapters, find_adapter
 
-__all__ = ["BOUNDS", "Options", "add_plan", "add_reading", "format_help", "parse", "parsed", "plan_of",
+__all__ = ["BOUNDS", "Options", "add_plan", "add_reading", "parse", "parsed", "plan_of",
            "shared_words"]
 
 _EPILOG = """\
-exit codes: 0 done, 2 usage, 3 input or data, 1 our fault
+exit codes: 0 done, 2 usage, 3 input or data, 1 our fault, 130 stopped
 
 examples:
-  kvcensus characterize sample_data --format calls --out report
+  kvcensus characterize sample_data/calls.csv.gz --format calls --out report
   kvcensus characterize logs/*.parquet --format calls --config export.toml --split 1d --out july
   kvcensus characterize traces --format weka --arrivals poisson:0.05:1 --out coding
 """
@@ -107,25 +107,17 @@ def parsed(given: argparse.Namespace, plan: Plan, command: str) -> Options:
     UsageError
         As `parse`.
     """
-    adapter = find_adapter(given.format)
-    config = load_config(given.config)
+    log = call_log(given.inputs, given)
     clock = Clock(find_zone(given.tz))
     if given.window is not None and given.split is not None:
         raise UsageError("--window and --split exclude each other: choose one range, or a report for each.")
-    arrivals = None if given.arrivals is None else _arrivals(given.arrivals)
-    if adapter.needs_arrivals and arrivals is None:
-        raise UsageError(f"sessions of the format {adapter.name} have no place in time. Place them with "
-                         "--arrivals poisson:RATE[:SEED], RATE in sessions a second.")
-    if arrivals is not None and not adapter.needs_arrivals:
-        raise UsageError(f"--arrivals: the format {adapter.name} has arrivals of its own.")
     out, engine = _place("--out", given.out), given.engine or default_engine()
     return Options(
-        inputs=tuple(given.inputs), adapter=adapter, out=out,
-        name=_whole(given.name) or f"{adapter.name} trace",
+        inputs=log.inputs, adapter=log.adapter, out=out,
+        name=_whole(given.name) or f"{log.adapter.name} trace",
         window=None if given.window is None else parse_window(given.window, clock.zone),
         split_us=None if given.split is None else parse_duration(given.split),
-        clock=clock, config=config,
-        read=ReadOptions(config.columns, config.timestamp, config.context_excludes_cached, arrivals),
+        clock=clock, config=log.config, read=log.read,
         plan=plan, routing=_routing(given), geometry=find_geometry(given.geometry), work=_work(given.work, out, engine),
         engine=engine,
         threads=given.threads, memory_limit=_memory(given.memory_limit), names=given.names, strict=given.strict,
@@ -170,18 +162,11 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def format_help() -> str:
-    """What --format says."""
-    return f"source format: {', '.join(f'{a.name} ({a.description})' for a in adapters().values())}"
-
-
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Options on how calls are read."""
     parser.add_argument("--window", metavar="START/END", help="only calls in this range, ISO-8601, END not included")
     parser.add_argument("--tz", default="UTC", help="time zone of days and hours (default UTC)")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML: column names, timestamps, model classes")
-    parser.add_argument("--arrivals", metavar="poisson:RATE[:SEED]",
-                        help="synthetic arrivals for formats without: RATE sessions a second")
+    add_declared(parser)
     parser.add_argument("--strict", action="store_true", help="make any bad row an error, and any repeated call")
 
 
@@ -256,13 +241,6 @@ def _memory(text: str | None) -> str | None:
 def _whole(text: str | None) -> str:
     """A text with escapes for bytes that were no UTF-8."""
     return (text or "").encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _arrivals(text: str) -> Arrivals:
-    match = re.fullmatch(r"poisson:([0-9]{1,9}(?:\.[0-9]{1,9})?)(?::([0-9]{1,18}))?", text)
-    if match is None or float(match[1]) == 0:
-        raise UsageError(f"--arrivals {quoted(text)}: write poisson:RATE[:SEED], RATE sessions a second above 0.")
-    return Arrivals(float(match[1]), int(match[2] or 0))
 
 
 def _place(option: str, text: str) -> Path | StorePath:

@@ -7,6 +7,7 @@ that are not ours are never written to; what a killed run left is cleared away o
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -68,18 +69,23 @@ class OutputFolder:
     UsageError
         When it exists and holds things that kvcensus did not write, when it cannot be entered, and
         when another run writes to it.
+    InputError
+        When nothing may be written there.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock: int | None = None
         try:
+            above = next(place for place in (path, *path.absolute().parents) if place.exists())
             if path.exists() and not path.is_dir():
                 raise UsageError(f"--out {path} is a file. {ADVICE}")
             if path.is_dir() and any(path.iterdir()) and not (path / OUTPUT_MARKER).is_file():
                 raise UsageError(f"--out {path} holds files that kvcensus did not write. {ADVICE}")
         except OSError as error:
             raise UsageError(f"--out {path} cannot be used: {error.strerror or error}. {ADVICE}") from error
+        if above.is_dir() and not os.access(above, os.W_OK | os.X_OK):  # told before hours of work
+            raise write_error(path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
     def show(self, name: str) -> str:
         """Where what lies in it is found."""

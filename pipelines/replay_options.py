@@ -12,7 +12,8 @@ from pathlib import Path
 from metrics.core.clock import Clock, find_zone
 from metrics.core.geometry import Geometry, find_geometry
 from pipelines.arguments import Parser, threads
-from pipelines.options import BOUNDS, Options, add_plan, add_reading, format_help, parsed, plan_of, shared_words
+from pipelines.call_log import format_help
+from pipelines.options import BOUNDS, Options, add_plan, add_reading, parsed, plan_of, shared_words
 from replay.residency.cells import Plan
 from replay.residency.clock_hour import HOUR, check_hour
 from replay.residency.routing.options import DEFAULT_ROUTING
@@ -29,8 +30,8 @@ Cells are kept in DIR as they finish. A run that was stopped goes on from there,
 or keys replays what is new.
 
 examples:
-  kvcensus replay sample_data --format calls --policies lru,mrr --budgets 5%,10%,1TB --out cells
-  kvcensus characterize sample_data --format calls --out report --work work
+  kvcensus replay sample_data/calls.csv.gz --format calls --policies lru,mrr --budgets 5%,10%,1TB --out cells
+  kvcensus characterize sample_data/calls.csv.gz --format calls --out report --work work
   kvcensus replay work --policies lru,mrr_q40 --budgets 1%,2%,5% --out cells
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 import time
@@ -39,7 +38,6 @@ class Stop:
         if self._quiet or time.monotonic() - self._last < _ONE_STOP_S:
             return
         self._last = time.monotonic()
-        logging.disable()  # what libraries say of a call that was broken off is no news
         raise KeyboardInterrupt
 
     @contextmanager
@@ -68,7 +66,7 @@ def stoppable(*, keep: bool) -> Iterator[Stop]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before, told = {which: signal.getsignal(which) for which in _SIGNALS}, logging.root.manager.disable
+    before = {which: signal.getsignal(which) for which in _SIGNALS}
     for which, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(which, stop)
@@ -78,6 +76,5 @@ def stoppable(*, keep: bool) -> Iterator[Stop]:
         if keep:
             stop.over()
         else:
-            logging.disable(told)
             for which, handler in before.items():
                 signal.signal(which, handler)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pipelines.markdown import aligned
 from pipelines.published import Order, Printed, Published
 
 __all__ = ["Checked", "check_numbers", "check_table", "residual_notes"]
@@ -85,10 +86,7 @@ def check_table(lines: Iterable[Checked]) -> str:
     """The check as a Markdown table, columns aligned."""
     rows = [_HEAD, *((str(line.tier), f"`{line.key}`", line.published, line.generated, line.off, line.within,
                       line.verdict, line.source) for line in lines)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    text = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    text.insert(1, " | ".join("-" * width for width in widths))
-    return "\n".join(f"| {line} |" for line in text)
+    return aligned(rows)
 
 
 def residual_notes(lines: Iterable[Checked]) -> list[str]:

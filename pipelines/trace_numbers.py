@@ -8,19 +8,13 @@ from typing import Any
 
 from metrics.catalogue import METRICS
 from metrics.core.classes import ClassRule
-from metrics.core.clock import Window
-from metrics.core.ingest import ingest
-from metrics.core.loading import stream
 from metrics.core.metric import Metric, measure
-from metrics.core.trace import Settings, Trace
-from metrics.engines.duckdb import DuckEngine
+from pipelines.config import Config
+from pipelines.opening import open_trace
 from replay.residency.budgets import parse_budgets
 from replay.residency.cells import Plan, cells_here
 from replay.residency.stream_file import extract_stream
 from replay.residency.study import study
-from telemetry.adapter import DefectLog, ReadOptions
-from telemetry.registry import find_adapter
-from telemetry.sources import expand
 
 __all__ = ["trace_numbers"]
 
@@ -53,21 +47,13 @@ def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name
         The keys of the results store; those of its tables that the paper prints, such as
         `class_transition.spine.mid`; and ratios of both, see `_ratios`.
     """
-    adapter = find_adapter("calls")
-    engine = DuckEngine(work, threads=threads)
-    try:
-        batches = adapter.batches(expand([str(path) for path in files], adapter.suffixes), ReadOptions(),
-                                  DefectLog(strict=True))
-        ingested = ingest(engine, stream(engine, batches), rules)
-        trace = Trace(engine, ingested, Window("all"), Settings(rules=tuple(rules)))
-        trace.derive()
+    config = Config(rules=tuple(rules))
+    with open_trace(*files, config=config, work=work, threads=threads, strict=True) as trace:
         found = [measure(metric, trace) for metric in metrics]
         if stream_name is not None:
             plan = Plan(stream_name, ("session", "session+deployment"), _POLICIES, parse_budgets(_BUDGETS), "last")
             replayed = extract_stream(trace, stream_name, work / "stream.arrow")
             found.append(study(plan, replayed, cells_here(plan, replayed, trace.settings.beta, threads)))
-    finally:
-        engine.close()
     numbers: Numbers = {}
     for findings in found:
         numbers |= {key: number.value for key, number in findings.numbers.items()

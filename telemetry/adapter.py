@@ -11,7 +11,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -74,6 +74,10 @@ class Source:
     def for_arrow(self) -> Path | IO[bytes]:
         """What Arrow's readers take: a path as it is, as they read it best, else an open stream."""
         return self.path if isinstance(self.path, Path) else open_file(self.path, buffered=False)
+
+    def anywhere(self) -> Source:
+        """The same for a process that works in another folder."""
+        return replace(self, path=self.path.absolute()) if isinstance(self.path, Path) else self
 
     @property
     def size(self) -> int:

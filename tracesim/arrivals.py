@@ -61,8 +61,11 @@ class Starts:
 
 
 def cumulated_rate(window: Window, arrivals: Arrivals) -> tuple[Floats, Floats]:
-    """Hour edges of a window in microseconds from its start, and the share of its sessions before each."""
+    """Edges in a window in microseconds from its start, and the share of its sessions before each."""
     span = round(window.days * 24 * _HOUR_US)
+    if arrivals.starts:
+        times, shares = np.array(arrivals.starts).T
+        return times * span, shares.copy()
     clock = window.start_us - window.start_us % _HOUR_US
     edges = np.arange(clock, window.start_us + span + _HOUR_US, _HOUR_US, dtype=np.int64)
     hours = edges[:-1] // _HOUR_US

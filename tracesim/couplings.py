@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tracesim.profile import Profile
+from tracesim.profile import Context, Gaps, Placement, Profile, Reuse
 
 __all__ = ["COUPLINGS", "Coupling"]
+
+_FORMULAS = "couplings are cut in profiles of formulas"
 
 
 @dataclass(frozen=True)
@@ -35,25 +37,31 @@ class Coupling:
 
 def _no_excursions(profile: Profile) -> Profile:
     reuse = profile.reuse
+    assert isinstance(reuse, Reuse), _FORMULAS
     return replace(profile, reuse=replace(reuse, excursion=(reuse.same[0],) * len(reuse.excursion)))
 
 
 def _no_moves_in_reuse(profile: Profile) -> Profile:
-    same = profile.reuse.same[0]
-    return replace(profile, reuse=replace(profile.reuse, cross_deployment=same, cross_region=same))
+    reuse = profile.reuse
+    assert isinstance(reuse, Reuse), _FORMULAS
+    same = reuse.same[0]
+    return replace(profile, reuse=replace(reuse, cross_deployment=same, cross_region=same))
 
 
 def _no_roles_in_context(profile: Profile) -> Profile:
-    ones = (1.0,) * len(profile.context.scale)
-    return replace(profile, context=replace(profile.context, scale=ones))
+    context = profile.context
+    assert isinstance(context, Context), _FORMULAS
+    return replace(profile, context=replace(context, scale=(1.0,) * len(context.scale)))
 
 
 def _no_growth(profile: Profile) -> Profile:
+    assert isinstance(profile.context, Context), _FORMULAS
     return replace(profile, context=replace(profile.context, growth=0.0))
 
 
 def _one_law_of_gaps(profile: Profile) -> Profile:
     """Between turns the quantiles of the first law within a turn."""
+    assert isinstance(profile.gaps, Gaps), _FORMULAS
     median = profile.gaps.intra[0].median
     return replace(profile, gaps=replace(profile.gaps, inter=((0.0, median / 10), (0.5, median), (1.0, median * 10))))
 
@@ -65,6 +73,7 @@ def _no_memory_of_class(profile: Profile) -> Profile:
 
 def _returns_as_stays(profile: Profile) -> Profile:
     placement = profile.placement
+    assert isinstance(placement, Placement), _FORMULAS
     return replace(profile, placement=replace(placement, return_deployment=placement.move_deployment,
                                               return_region=placement.move_region))
 

@@ -42,6 +42,9 @@ class Component(IntEnum):
     DURATIONS = 10
     FLEET = 11
     HOME = 12
+    GAPS_OF_SESSION = 13
+    INDEPENDENT = 14
+    INDEPENDENT_PLACE = 15
 
 
 @compiled

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from telemetry.errors import UsageError, quoted
+from tracesim.measured import DepthTable, DurationTables, GapTables, ReuseTables, Threads
+from tracesim.measured_file import depth_table, duration_tables, gap_tables, reuse_tables, thread_tables
 from tracesim.profile import (
     BANDS,
     CLASSES,
@@ -70,34 +73,47 @@ class _Reader:
         classes = self._classes()
         count = len(classes.first)
         window = self._top.table("window")
-        window.only(("start", "days", "sessions", "unsessioned_per_session"))
+        window.only(("start", "days", "sessions", "cuts", "unsessioned_per_session"))
+        depth = self._depth()
+        bands = depth.bands if isinstance(depth, DepthTable) else (1,)
         return Profile(
-            name=name, window=_window(window), arrivals=self._arrivals(), depth=self._depth(),
-            turns=self._turns(), gaps=self._gaps(), classes=classes, placement=self._placement(),
-            context=self._context(count), reuse=self._reuse(count), durations=self._durations(),
+            name=name, window=_window(window), arrivals=self._arrivals(), depth=depth,
+            turns=self._turns(len(bands)), gaps=self._gaps(bands), classes=classes, placement=self._placement(),
+            context=self._context(count, bands), reuse=self._reuse(count), durations=self._durations(count),
             unsessioned_per_session=window.number("unsessioned_per_session", 0, 1000)
             if "unsessioned_per_session" in window.content else 0.0)
 
     def _arrivals(self) -> Arrivals:
         table = self._top.table("arrivals")
-        table.only(("hours", "days"))
-        return Arrivals(table.weights("hours", 24), table.weights("days", 7))
+        table.only(("hours", "days", "starts"))
+        starts = table.points("starts") if "starts" in table.content else []
+        times, shares = [time for time, _ in starts], [share for _, share in starts]
+        if starts and (times[-1] > 1 or (shares[0], shares[-1]) != (0, 1) or any(b <= a for a, b in pairwise(shares))):
+            raise table.wrong("starts", [list(pair) for pair in starts], "pairs [share of the window, share of the "
+                              "sessions] that rise within the window, from share 0 to share 1")
+        return Arrivals(table.weights("hours", 24), table.weights("days", 7), tuple(starts))
 
-    def _depth(self) -> Depth:
+    def _depth(self) -> Depth | DepthTable:
         table = self._top.table("depth")
+        if "edges" in table.content:
+            return depth_table(table)
         table.only(("parts", "most", "deepens"))
         return Depth(_mixture(table, "parts"), table.whole("most", 1, 10**6),
                      table.number("deepens", -3, 3) if "deepens" in table.content else 0.0)
 
-    def _turns(self) -> Turns | None:
+    def _turns(self, bands: int) -> Turns | None:
         if "turns" not in self._top.content:
             return None
         table = self._top.table("turns")
         table.only(("opens",))
-        return Turns(table.number("opens", 0, 1))
+        if isinstance(table.content.get("opens"), list):
+            return Turns(table.numbers("opens", bands, 0, 1))
+        return Turns((table.number("opens", 0, 1),) * bands)
 
-    def _gaps(self) -> Gaps:
+    def _gaps(self, bands: Sequence[int]) -> Gaps | GapTables:
         table = self._top.table("gaps")
+        if "bands" in table.content:
+            return gap_tables(table, bands)
         table.only(("intra", "inter"))
         inter = table.points("inter") if "inter" in table.content else [(0.0, 1.0), (1.0, 1.0)]
         shares, seconds = zip(*inter, strict=True)
@@ -116,10 +132,11 @@ class _Reader:
         names = CLASSES[:count]
         following = table.table("next")
         following.only(names)
-        models = self._models(names)
-        return Classes(first, tuple(following.probabilities(name, count) for name in names), models)
+        rows = tuple(following.probabilities(name, count) for name in names)
+        entered = [name for name, chances in zip(names, zip(first, *rows, strict=True), strict=True) if any(chances)]
+        return Classes(first, rows, self._models(names, entered))
 
-    def _models(self, names: Sequence[str]) -> tuple[Model, ...]:
+    def _models(self, names: Sequence[str], entered: Sequence[str]) -> tuple[Model, ...]:
         found: list[Model] = []
         tables = self._top.tables("models")
         for table in tables:
@@ -134,13 +151,15 @@ class _Reader:
                 raise table.wrong("name", name, "a name that is not part of another, nor contains one")
             found.append(Model(name, kind, broad, table.number("share", 0, above=True)))
         for name in names:
-            if not any(model.conservative == name for model in found):
+            if name in entered and not any(model.conservative == name for model in found):
                 raise self._top.wrong("models", [model.name for model in found], f"a model of class {name}")
         if len(found) > _MOST_LABELS:
             raise self._top.wrong("models", f"{len(found)} models", f"at most {_MOST_LABELS}")
         return tuple(sorted(found, key=lambda model: CLASSES.index(model.conservative)))
 
-    def _placement(self) -> Placement:
+    def _placement(self) -> Placement | None:
+        if "placement" not in self._top.content:
+            return None
         table = self._top.table("placement")
         moves = ("move_deployment", "move_region", "return_deployment", "return_region")
         table.only(("regions", "shares", "deployments", "home", "spread", *moves))
@@ -153,8 +172,10 @@ class _Reader:
         return Placement(tuple(regions), shares, table.whole("deployments", 1, _MOST_LABELS),
                          table.number("home", 0, 1), **chance, spread=table.number("spread", 0, 10))
 
-    def _context(self, count: int) -> Context:
+    def _context(self, count: int, bands: Sequence[int]) -> Context | Threads:
         table = self._top.table("context")
+        if "bands" in table.content:
+            return thread_tables(table, bands, CLASSES[:count])
         table.only(Context.__dataclass_fields__)
         least, window = table.whole("least", 1, 10**9), table.whole("window", 1, 2**31 - 1)
         if least > window:
@@ -172,8 +193,12 @@ class _Reader:
             scale=table.numbers("scale", count),
             least=least, window=window)
 
-    def _reuse(self, count: int) -> Reuse:
+    def _reuse(self, count: int) -> Reuse | ReuseTables | None:
+        if "reuse" not in self._top.content:
+            return None
         table = self._top.table("reuse")
+        if "cells" in table.content:
+            return reuse_tables(table)
         table.only(Reuse.__dataclass_fields__)
         situations = {name: table.table(name) for name in ("same", "switch", "extract")}
         for each in situations.values():
@@ -195,8 +220,12 @@ class _Reader:
             block=table.whole("block", 1, 10**6),
             effectiveness=table.number("effectiveness", 0, 1) if "effectiveness" in table.content else 1.0)
 
-    def _durations(self) -> Durations:
+    def _durations(self, count: int) -> Durations | DurationTables | None:
+        if "durations" not in self._top.content:
+            return None
         table = self._top.table("durations")
+        if "classes" in table.content or not set(Durations.__dataclass_fields__) & {*table.content} - {"busy"}:
+            return duration_tables(table, CLASSES[:count])
         table.only(Durations.__dataclass_fields__)
         return Durations(table.span("busy", 0, 100), table.number("most_s", 0, 10**6, above=True),
                          table.number("tokens_per_s", 0, above=True), table.number("speed_spread", 0, 5))
@@ -219,4 +248,5 @@ def _window(table: Table) -> Window:
         raise table.wrong("start", start, "a time with an offset, such as 2026-06-15T00:00:00Z")
     moment = start.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     us = (moment.days * 86_400 + moment.seconds) * 10**6 + moment.microseconds
-    return Window(us, table.number("days", 0, 3650, above=True), table.whole("sessions", 1, 10**12))
+    return Window(us, table.number("days", 0, 3650, above=True), table.whole("sessions", 1, 10**12),
+                  table.flag("cuts") if "cuts" in table.content else True)

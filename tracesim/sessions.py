@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tracesim import draw
 from tracesim.arrivals import Starts
 from tracesim.classes import Small, draw_models
 from tracesim.compiled import Flags, Ints, Longs, compiled
-from tracesim.context import draw_context
-from tracesim.depth import draw_depths
-from tracesim.durations import draw_durations
-from tracesim.gaps import draw_gaps
+from tracesim.depth_table import bands_of
 from tracesim.philox import Numbers
-from tracesim.placement import draw_places
 from tracesim.profile import Profile
-from tracesim.reuse import draw_cached
 from tracesim.turns import draw_turns
 
 __all__ = ["Calls", "Fleet"]
@@ -114,21 +110,20 @@ class Fleet:
         profile, numbers = self._profile, self._numbers
         session = self._sessions(first, count)
         starts = self._starts.of(first, count)
-        depth = np.where(session < 0, 1, draw_depths(numbers, first, self._starts.load(starts), profile.depth))
+        drawn = draw.depths(numbers, first, self._starts.load(starts), profile.depth)
+        depth = np.where(session < 0, 1, drawn)
+        band = bands_of(depth, profile.depth_bands)
         offsets = np.concatenate(([0], np.cumsum(depth)))
         if profile.turns is None:
             # Gaps are drawn as within a turn.
             opens, turn = np.zeros(offsets[-1], np.bool_), np.zeros(offsets[-1], np.int32)
         else:
-            opens, turn = draw_turns(numbers, first, offsets, profile.turns)
-        gap_us, loop_us = draw_gaps(numbers, first, offsets, opens, profile.gaps)
+            opens, turn = draw_turns(numbers, first, offsets, band, profile.turns)
+        gap_us, loop_us = draw.gaps(numbers, first, offsets, band, opens, profile.gaps)
         kind, model = draw_models(numbers, first, offsets, profile.classes)
-        models = len(profile.classes.models)
-        region, deployment = draw_places(numbers, first, offsets, model, models, profile.placement)
-        context, extracted, compacted = draw_context(numbers, first, offsets, kind, profile.context)
-        cached = draw_cached(numbers, first, offsets, kind, model, models, region, deployment, gap_us, context,
-                             extracted, compacted, profile.reuse)
-        duration_us, output = draw_durations(numbers, first, offsets, loop_us, profile.durations)
+        region, deployment = draw.places(numbers, first, offsets, model, profile)
+        context, cached = draw.contexts(numbers, first, offsets, band, kind, model, region, deployment, gap_us, profile)
+        duration_us, output = draw.durations(numbers, first, offsets, loop_us, kind, profile.durations)
         t_us, index = _clock(starts, offsets, gap_us)
         return Calls(t_us, np.repeat(session, depth), index, context.astype(np.int32), cached.astype(np.int32),
                      output.astype(np.int32), duration_us, turn, opens, model, region, deployment)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from tracesim.independent import IndependentFleet
 from tracesim.profile import Profile
 from tracesim.sessions import Calls, Fleet
 
@@ -31,15 +32,20 @@ class Timeline:
     threads, block : int
         Blocks drawn side by side, and units in a block; the calls do not depend on either.
 
+    independent : bool
+        Without what ties the components together.
+
     Attributes
     ----------
     cut_calls : int
         Calls left out because they start after the window; known when the pieces are through.
     """
 
-    def __init__(self, profile: Profile, seed: int, *, threads: int = 1, block: int = BLOCK) -> None:
-        self._fleet = Fleet(profile, seed)
+    def __init__(self, profile: Profile, seed: int, *, threads: int = 1, block: int = BLOCK,
+                 independent: bool = False) -> None:
+        self._fleet = IndependentFleet(profile, seed) if independent else Fleet(profile, seed)
         self._end_us = profile.window.start_us + round(profile.window.days * 86_400_000_000)
+        self._cuts = profile.window.cuts
         self._threads, self._block = threads, block
         self.cut_calls = 0
 
@@ -59,13 +65,14 @@ class Timeline:
             if done < self.units and sum(map(len, drawn)) < len(carried):
                 continue
             known = Calls.joined([carried, *drawn]).in_order()
-            horizon = self._fleet.start_us(done) if done < self.units else self._end_us
-            whole = int(known.t_us.searchsorted(horizon))
+            whole = int(known.t_us.searchsorted(self._fleet.start_us(done))) if done < self.units else len(known)
             carried, drawn = known.take(slice(whole, None)), [Calls.none()]
             yield done, known.take(slice(0, whole))
 
     def _inside(self, calls: Calls) -> Calls:
-        """The calls of the window; the others are counted."""
+        """The calls of the window; the others are counted, unless the window cuts none."""
+        if not self._cuts:
+            return calls
         inside = calls.t_us < self._end_us
         if inside.all():
             return calls

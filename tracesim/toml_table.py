@@ -62,6 +62,12 @@ class Table:
             raise self.wrong(name, value, f"a whole number from {low} to {high}")
         return value
 
+    def flag(self, name: str) -> bool:
+        value = self.value(name, "true or false")
+        if not isinstance(value, bool):
+            raise self.wrong(name, value, "true or false")
+        return value
+
     def text(self, name: str) -> str:
         value = self.value(name, "a text in quotes")
         if not isinstance(value, str) or not value:

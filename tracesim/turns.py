@@ -11,20 +11,20 @@ from tracesim.profile import Turns
 __all__ = ["draw_turns"]
 
 
-def draw_turns(numbers: Numbers, first: int, offsets: Longs, turns: Turns) -> tuple[Flags, Ints]:
-    """Whether each call opens a turn, and the number of its turn in the session, from 1."""
+def draw_turns(numbers: Numbers, first: int, offsets: Longs, band: Longs, turns: Turns) -> tuple[Flags, Ints]:
+    """Whether each call opens a turn, and the number of its turn, from 1; `band` is that of each session."""
     u = numbers.of_calls(Component.TURNS, first, offsets)
-    return _opened(u, offsets, turns.opens)
+    return _opened(u, offsets, np.array(turns.opens)[band])
 
 
 @compiled
-def _opened(u: Floats, offsets: Longs, p: float) -> tuple[Flags, Ints]:
+def _opened(u: Floats, offsets: Longs, p: Floats) -> tuple[Flags, Ints]:
     opens = np.empty(len(u), np.bool_)
     turn = np.empty(len(u), np.int32)
     for place in range(len(offsets) - 1):
         number = 0
         for row in range(offsets[place], offsets[place + 1]):
-            opens[row] = row == offsets[place] or u[row, 0] < p
+            opens[row] = row == offsets[place] or u[row, 0] < p[place]
             number += opens[row]
             turn[row] = number
     return opens, turn

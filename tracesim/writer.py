@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tracesim.compiled import Flags, Longs
-from tracesim.profile import Profile
+from tracesim.measured import DurationTables
+from tracesim.profile import Placement, Profile
 from tracesim.sessions import Calls
 
 __all__ = ["SCHEMA", "TraceWriter", "table_of"]
@@ -40,24 +41,44 @@ def table_of(calls: Calls, profile: Profile) -> pa.Table:
     anonymous = calls.session < 0
     unturned = anonymous if profile.turns is not None else np.ones(len(calls), np.bool_)
     names = [model.name for model in profile.classes.models]
-    # A deployment serves one model in one region; its name says which model.
-    deployments = profile.placement.deployments
-    seats = [f"{name}-{number:02d}" for name in names for number in range(deployments)]
-    seat = calls.model.astype(np.int32) * deployments + calls.deployment
     columns = {
         "session_id": _session_ids(calls.session, anonymous),
         "timestamp": pa.array(calls.t_us).cast(pa.timestamp("us", tz="UTC")),
         "context_tokens": calls.context.astype(np.int64),
-        "cached_tokens": calls.cached.astype(np.int64),
-        "output_tokens": calls.output.astype(np.int64),
+        "cached_tokens": _known(calls.cached.astype(np.int64), profile.reuse is not None),
+        "output_tokens": _known(calls.output.astype(np.int64), _outputs(profile)),
         "model": _labels(calls.model, names),
         "turn_id": pa.array(calls.turn, mask=unturned),
         "user_initiated": pa.array(calls.opens, mask=unturned),
-        "region": _labels(calls.region, profile.placement.regions),
-        "deployment": _labels(seat, seats),
-        "duration_ms": calls.duration_us / 1_000.0,
+        **_places(calls, names, profile.placement),
+        "duration_ms": _known(calls.duration_us / 1_000.0, _durations(profile)),
     }
     return pa.table(columns, schema=SCHEMA)
+
+
+def _known(values: NDArray[Any], logged: bool) -> pa.Array:
+    """A column, or nulls for a fleet that does not log it."""
+    array = pa.array(values)
+    return array if logged else pa.nulls(len(values), array.type)
+
+
+def _outputs(profile: Profile) -> bool:
+    tables = profile.durations
+    return tables is not None and not (isinstance(tables, DurationTables) and tables.output is None)
+
+
+def _durations(profile: Profile) -> bool:
+    tables = profile.durations
+    return tables is not None and not (isinstance(tables, DurationTables) and tables.busy is None)
+
+
+def _places(calls: Calls, names: list[str], placement: Placement | None) -> dict[str, pa.Array]:
+    """Region and deployment; a deployment serves one model in one region, and its name says which model."""
+    if placement is None:
+        return {name: pa.nulls(len(calls), pa.string()) for name in ("region", "deployment")}
+    seats = [f"{name}-{number:02d}" for name in names for number in range(placement.deployments)]
+    seat = calls.model.astype(np.int32) * placement.deployments + calls.deployment
+    return {"region": _labels(calls.region, placement.regions), "deployment": _labels(seat, seats)}
 
 
 def _labels(places: NDArray[Any], names: Iterable[str]) -> pa.DictionaryArray:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -88,6 +89,8 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
     if adapter.pieces is None:
         raise ValueError(f"files of the format {adapter.name} depend on each other")
     pieces, unfit = _pieces(adapter, sources, options)
+    if unfit is not None and not pieces:
+        raise unfit
     names, tally = _first_names(adapter, pieces, options), Tally()
     read = partial(_read, format_name=adapter.name, options=options, strict=log.strict, expected=names)
     results = engine.spread({"raw": _RAW_SCHEMA, "session_ids": SESSION_SCHEMA}, pieces, read)
@@ -115,7 +118,7 @@ def _pieces(adapter: Adapter, sources: Sequence[Source],
     assert adapter.pieces is not None
     found: list[Source] = []
     try:
-        for some in adapter.pieces(sources, options):
+        for some in adapter.pieces([source.anywhere() for source in sources], options):
             found += some
     except InputError as error:
         return found, error
@@ -146,6 +149,9 @@ def _read(source: Source, sinks: Mapping[str, Sink], *, format_name: str, option
 
 def _read_piece(source: Source, sinks: Mapping[str, Sink], format_name: str, options: ReadOptions, strict: bool,
                 expected: Names) -> _Seen:
+    if isinstance(source.path, Path) and not source.path.exists():
+        raise InputError(f"{source.name} is not there for every worker. Name the input by a path that the driver and "
+                         "all executors see alike, or by the URI of a store.")
     log, names, tally, sessions = DefectLog(strict=strict), Names(), Tally(), SessionIds(sinks["session_ids"])
     names.adopt(expected)
     for batch in tally.watched(names.numbered(find_adapter(format_name).read([source], options, log))):

@@ -223,7 +223,7 @@ def cli(tmp_path: Path) -> Cli:
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """The sample data, with everything on: once for all tests."""
-    return Cli(tmp_path_factory.mktemp("sample")).ok(ROOT / "sample_data", *ON, page=True, quick=False)
+    return Cli(tmp_path_factory.mktemp("sample")).ok(ROOT / "sample_data" / "calls.csv.gz", *ON, page=True, quick=False)
 
 
 @pytest.fixture

@@ -59,8 +59,8 @@ class Killed:
         self.before = tools.contents(self.out)
         log = cli.folder / "stderr.txt"
         with log.open("wb") as stream:
-            process = cli.process(cli.root / "sample_data", "--format", "calls", "--out", self.out, *QUICK,
-                                  stderr=stream, env=environment(tmp))
+            process = cli.process(cli.root / "sample_data" / "calls.csv.gz", "--format", "calls", "--out", self.out,
+                                  *QUICK, stderr=stream, env=environment(tmp))
         tools.wait_for(lambda: "report ..." in log.read_text() or process.poll() is not None, "the report")
         assert process.poll() is None, log.read_text()
         assert (self.out / ".partial-all").is_dir()
@@ -88,7 +88,8 @@ def test_killed_run_leaves_nothing_that_looks_like_a_result(cli: Any, tools: Any
 
 def test_interrupted_run_cleans_up(cli: Any, tools: Any, tmp: Path) -> None:
     out = cli.folder / "out"
-    process = cli.process(cli.root / "sample_data", "--format", "calls", "--out", out, *QUICK, env=environment(tmp))
+    process = cli.process(cli.root / "sample_data" / "calls.csv.gz", "--format", "calls", "--out", out, *QUICK,
+                          env=environment(tmp))
     tools.wait_for(lambda: (out / ".partial-all" / "numbers.json").exists() or process.poll() is not None, "numbers")
     process.send_signal(signal.SIGINT)
     code, printed, err = tools.finish(process)

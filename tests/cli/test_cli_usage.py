@@ -14,7 +14,7 @@ USAGE = {
     "abbreviation": (["--strea", "window"], ["--strea"]),
     "window shape": (["--window", "2026-01-01"], ["START/END"]),
     "window time": (["--window", "2026-01-01/soon"], ["soon", "ISO-8601"]),
-    "window empty": (["--window", "2026-01-02/2026-01-02"], ["ends before it starts"]),
+    "window empty": (["--window", "2026-01-02/2026-01-02"], ["ends where it starts"]),
     "window too early": (["--window", "0001-01-01T00:00:00+14:00/2026-01-01"], ["ISO-8601"]),
     "split": (["--split", "tomorrow"], ["s, m, h or d"]),
     "split zero": (["--split", "0d"], ["s, m, h or d"]),

@@ -21,7 +21,7 @@ import telemetry.readers_parquet
 from metrics.core.loading import ROWS_PER_FILE, Loaded, spread, stream
 from metrics.engines.spark import SparkEngine
 from telemetry.adapter import DefectLog, ReadOptions, TimestampRule
-from telemetry.errors import KvcensusError
+from telemetry.errors import InputError, KvcensusError
 from telemetry.registry import find_adapter
 from telemetry.sources import expand
 
@@ -37,6 +37,7 @@ class Here(SparkEngine):
         return [done[place] for place, _ in tasks]
 
     def _adopt(self, name: str, seen: Any, folder: str) -> None:
+        assert Path(folder.removeprefix("file://")).is_dir(), "Spark would find nothing"
         self._folders[name] = folder
 
     def rows(self, name: str) -> list[dict[str, Any]]:
@@ -176,3 +177,28 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
     assert _literal(odd.as_uri()) == f"file://{odd}"
     assert _pattern(odd.as_uri()) == f"file://{odd}".translate({ord(c): f"\\{c}" for c in "*[]{}?"})
     assert _literal("s3a://bucket/a%20b") == "s3a://bucket/a%20b"
+
+
+def loaded_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, gone: bool) -> Loaded:
+    """A relative input, read by workers that work in another folder; the file may be gone there."""
+    class Elsewhere(Here):
+        def _tasks(self, parts: Sequence[Any], run: Callable[[int, Any], Any]) -> list[Any]:
+            monkeypatch.chdir("/")
+            if gone:
+                (tmp_path / "a.csv").unlink()
+            return super()._tasks(parts, run)
+
+    (tmp_path / "a.csv").write_text(f"timestamp,context_tokens,model\n{NOON},5,m\n")
+    monkeypatch.chdir(tmp_path)
+    adapter = find_adapter("calls")
+    sources = expand(["a.csv"], adapter.suffixes)
+    return spread(Elsewhere(tmp_path / "work"), adapter, sources, ReadOptions(), DefectLog())
+
+
+def test_a_relative_input_is_found_by_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert loaded_elsewhere(tmp_path, monkeypatch, gone=False).names.numbers["model"] == {"m": 1}
+
+
+def test_an_input_that_workers_do_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"^a\.csv is not there for every worker\."):
+        loaded_elsewhere(tmp_path, monkeypatch, gone=True)

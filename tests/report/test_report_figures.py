@@ -135,6 +135,17 @@ def test_a_figure_for_a_notebook_holds_all_panels():
     assert len(FIGURES[0].draw(stores.deep()).axes) == 3
 
 
+@pytest.mark.parametrize("spec", [spec for spec in FIGURES if spec.name in ("fig10", "fig11")], ids=lambda s: s.name)
+def test_in_a_notebook_titles_stand_clear_of_legends(spec):
+    figure = spec.draw(stores.deep())
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    titles = [text.get_window_extent(renderer) for text in figure.texts]
+    legends = [axes.get_legend().get_window_extent(renderer) for axes in figure.axes if axes.get_legend()]
+    assert len(titles) == len(figure.axes)
+    assert legends
+    assert not any(title.overlaps(legend) for title in titles for legend in legends)
+
+
 def _drawn(name, panel, store):
     """The axes of a panel, and what measures text on them."""
     (spec,) = [spec for spec in FIGURES if spec.name == name]

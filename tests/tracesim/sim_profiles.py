@@ -31,7 +31,7 @@ FLEET = Profile(
     window=Window(START_US, 2.0, 400),
     arrivals=Arrivals((1.0,) * 24, (1.0,) * 7),
     depth=Depth((Part(1.0, 10.0, 0.8),), 1000),
-    turns=Turns(0.1),
+    turns=Turns((0.1,)),
     gaps=Gaps((Part(1.0, 8.0, 1.0),), ((0.0, 30.0), (0.5, 120.0), (1.0, 7200.0))),
     classes=Classes((0.5, 0.5), ((0.9, 0.1), (0.3, 0.7)),
                     (Model("big-1", "spine", "spine", 1.0), Model("wise-1", "mid", "spine", 3.0),
@@ -49,7 +49,7 @@ FLEET = Profile(
 
 
 def having(**parts: dict[str, object]) -> Profile:
-    """The small fleet with other parameters: `having(turns={"opens": 0.5})`."""
+    """The small fleet with other parameters: `having(turns={"opens": (0.5,)})`."""
     return replace(FLEET, **{name: replace(getattr(FLEET, name), **changes) for name, changes in parts.items()})
 
 

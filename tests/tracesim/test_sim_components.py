@@ -24,6 +24,7 @@ HOUR_US = 3_600_000_000
 SEEDS = st.integers(0, 2**64 - 1)
 MANY = 20_000
 LONG = offsets_of(*[20] * 1_000)
+ONE_BAND = np.zeros(1_000, np.int64)
 
 
 def share(condition: object) -> float:
@@ -88,7 +89,7 @@ def test_the_load_is_the_rate_relative_to_its_mean() -> None:
 @settings(max_examples=10, deadline=None)
 @given(SEEDS)
 def test_turns_open_with_their_probability(seed: int) -> None:
-    opens, turn = draw_turns(Numbers(seed), 0, LONG, Turns(0.1))
+    opens, turn = draw_turns(Numbers(seed), 0, LONG, ONE_BAND, Turns((0.1,)))
     first = np.zeros(len(opens), np.bool_)
     first[LONG[:-1]] = True
     assert opens[first].all()
@@ -101,7 +102,7 @@ def test_turns_open_with_their_probability(seed: int) -> None:
 @given(SEEDS)
 def test_gaps_have_the_quantiles_of_their_two_laws(seed: int) -> None:
     gaps = Gaps((Part(1.0, 8.0, 1.2),), ((0.0, 10.0), (0.5, 100.0), (0.9, 1_000.0), (1.0, 10_000.0)))
-    opens, _ = draw_turns(Numbers(seed), 0, LONG, Turns(0.3))
+    opens, _ = draw_turns(Numbers(seed), 0, LONG, ONE_BAND, Turns((0.3,)))
     gap_us, loop_us = draw_gaps(Numbers(seed), 0, LONG, opens, gaps)
     first = np.zeros(len(opens), np.bool_)
     first[LONG[:-1]] = True
@@ -122,7 +123,7 @@ def test_gaps_have_the_quantiles_of_their_two_laws(seed: int) -> None:
 @settings(max_examples=10, deadline=None)
 @given(SEEDS)
 def test_engine_time_is_a_share_of_the_gap_in_the_turn(seed: int) -> None:
-    opens, _ = draw_turns(Numbers(seed), 0, LONG, Turns(0.1))
+    opens, _ = draw_turns(Numbers(seed), 0, LONG, ONE_BAND, Turns((0.1,)))
     _, loop_us = draw_gaps(Numbers(seed), 0, LONG, opens, FLEET.gaps)
     duration_us, output = draw_durations(Numbers(seed), 0, LONG, loop_us, Durations((0.4, 0.8), 1e6, 50.0, 0.3))
     busy = duration_us / loop_us

@@ -62,7 +62,7 @@ def _mrr(objects: NDArray[np.int32], tokens: NDArray[np.int64], next_use: NDArra
     promotions = 0
     for i in range(n):
         prefetch(node, objects[min(i + AHEAD, n - 1)])
-        item = objects[i]
+        item = np.uint32(objects[i])  # unsigned: no test whether an index counts from the end
         miss = node[item, LAST] < copy_from
         whole = node[item, LAST] >= whole_from
         promoted = (not miss) & (not whole)

@@ -1,0 +1,1 @@
+"""Fits a profile to a call log: one file a component."""

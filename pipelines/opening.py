@@ -1,0 +1,95 @@
+"""A call log as the relations that metrics read, for SQL of one's own in a notebook or a script.
+
+    with open_trace("sample_data/research", config="sample_data/research/classes.toml") as trace:
+        trace.rows("select calls, count(*) as sessions from sessions group by calls order by calls")
+        measure(DEPTH, trace).numbers["depth.p50"].value
+
+`calls` is every used call, `steps` every call of a session beside its neighbours there, `sessions` one row a session,
+`models` the names and classes of models (metrics/core/steps.py and metrics/core/names.py say each column).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from metrics.core.clock import Window
+from metrics.core.geometry import GEOMETRIES, Geometry
+from metrics.core.ingest import ingest
+from metrics.core.loading import stream
+from metrics.core.trace import Settings, Trace
+from metrics.engines.duckdb import DuckEngine
+from pipelines.config import Config, load_config
+from pipelines.streams import tell
+from pipelines.workdir import work_folder
+from telemetry.adapter import Arrivals, DefectLog, ReadOptions
+from telemetry.errors import UsageError
+from telemetry.registry import find_adapter
+from telemetry.sources import expand
+
+__all__ = ["open_trace"]
+
+_ALL = Window("all")
+
+
+@contextmanager
+def open_trace(*inputs: str | Path, format: str = "calls", config: Config | Path | str | None = None,
+               window: Window = _ALL, geometry: Geometry = GEOMETRIES["llama-2-70b"], arrivals: Arrivals | None = None,
+               work: Path | None = None, threads: int | None = None, strict: bool = False) -> Iterator[Trace]:
+    """A window of a call log on DuckDB, in memory; closed at the end of the block.
+
+    Parameters
+    ----------
+    inputs : str or Path
+        Files, folders or globs, as `kvcensus characterize` takes them.
+    format : str
+        Of the inputs.
+    config : Config, Path, str or None
+        What `--config` declares, or its file.
+    window : Window
+        The calls that are looked at; all by default.
+    geometry : Geometry
+        Bytes of a token, for the metrics that count bytes.
+    arrivals : Arrivals or None
+        For a format whose sessions have no place in time.
+    work : Path or None
+        An existing private folder for what does not fit in memory; None: a temporary one, removed at the end.
+    threads : int or None
+        None: every core.
+    strict : bool
+        A record that cannot be used is an error. Otherwise it is set aside, as repeats are in any case, and stderr
+        says how many and why.
+
+    Raises
+    ------
+    UsageError, InputError
+        As `kvcensus characterize`, with a message for the user.
+    """
+    adapter, log = find_adapter(format), DefectLog(strict=strict)
+    if adapter.needs_arrivals and arrivals is None:
+        raise UsageError(f"sessions of the format {adapter.name} have no place in time. Place them with arrivals.")
+    known = config if isinstance(config, Config) else load_config(None if config is None else Path(config))
+    read = ReadOptions(known.columns, known.timestamp, known.context_excludes_cached, arrivals)
+    settings = Settings(geometry, rules=known.rules, whole_sessions=adapter.whole_sessions or known.whole_sessions)
+    sources = expand([str(path) for path in inputs], adapter.suffixes)
+    with _scratch(work) as scratch, closing(DuckEngine(scratch, threads=threads)) as engine:
+        with engine.explaining("reading"):
+            loaded = stream(engine, adapter.batches(sources, read, log))
+            ingested = ingest(engine, loaded, known.rules, event_log=adapter.event_log)
+            trace = Trace(engine, ingested, window, settings)
+            trace.derive()
+        if ingested.defects:
+            tell("set aside: " + ", ".join(f"{count:,} {reason}" for reason, count in sorted(ingested.defects.items()))
+                 + f", of {ingested.rows:,} records.")
+        with engine.explaining("measuring"):
+            yield trace
+
+
+@contextmanager
+def _scratch(work: Path | None) -> Iterator[Path]:
+    if work is not None:
+        yield work
+        return
+    with work_folder(None, None) as folder:
+        yield folder
