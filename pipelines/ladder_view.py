@@ -104,7 +104,8 @@ def _fairness(cell: Cell) -> list[list[str]]:
             rows.append([name if whole else f"  {group}", f"{row.summary.jct_mean_s:.1f}" if whole else "",
                          f"{row.summary.jct_p90_s:.1f}" if whole else "", str(gains.sessions), f"{gains.improved:.0%}",
                          _printed(beside, "improved", ".0%"), f"{gains.median:+.1%}",
-                         _printed(beside, "median", "+.1%"), f"{gains.worst_decile:+.1%}", _printed(beside, "worst_decile", "+.1%")])
+                         _printed(beside, "median", "+.1%"), f"{gains.worst_decile:+.1%}",
+                         _printed(beside, "worst_decile", "+.1%")])
     return rows
 
 
