@@ -1,4 +1,4 @@
-"""`kvcensus ladder`: policies of a DRAM tier side by side on simulated sessions, with what the seeds print."""
+"""`kvcensus ladder`: policies of a DRAM tier side by side on simulated sessions, with what their sources print."""
 
 from __future__ import annotations
 

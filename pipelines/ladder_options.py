@@ -127,7 +127,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                         help=f"the server: {', '.join(servers())}, or a path to a .toml file (default: h100-tenure)")
     parser.add_argument("--device", metavar="SIZE", help="device memory for KV, in place of the platform's")
     parser.add_argument("--dram", default="8GB", metavar="SIZE,...", help="sizes of the tier (default: 8GB)")
-    parser.add_argument("--rate", metavar="R,...", help="sessions that arrive a second (default: the seed's, "
+    parser.add_argument("--rate", metavar="R,...", help="sessions that arrive a second (default: as published, "
                         + ", ".join(f"{rate:g} for {name}" for name, (_, rate) in REFERENCES.items()) + ")")
     parser.add_argument("--seeds", default="3", metavar="N", help="seeds 1 to N, pooled (default: 3)")
     parser.add_argument("--study", metavar="S,...", help="rows: " + "; ".join(

@@ -1,4 +1,4 @@
-"""A ladder: conditions side by side on the same sessions, with what the seeds print beside them."""
+"""A ladder: conditions side by side on the same sessions, with what the sources of the workload print beside them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Row:
     gains : dict
         Class of sessions -> gains in completion time over the control.
     printed : dict
-        Metric -> what a seed prints.
+        Metric -> what a source prints.
     """
 
     summary: Summary
@@ -56,7 +56,7 @@ class Cell:
     notes : dict
         Of calls: what was left out or filled in, over all draws.
     printed : dict
-        Metric of the sessions themselves -> what a seed prints.
+        Metric of the sessions themselves -> what a source prints.
     rows : dict of Row
     """
 

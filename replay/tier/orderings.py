@@ -1,4 +1,4 @@
-"""What the seeds claim of the order of conditions, checked on a cell: held, not held, or not asked."""
+"""What Tenure and Continuum-D claim of the order of conditions, checked on a cell: held, not held, or not asked."""
 
 from __future__ import annotations
 

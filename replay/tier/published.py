@@ -1,4 +1,4 @@
-"""What the seeds print, for the same workload, platform, budget, row and metric: `published/WORKLOAD.toml`."""
+"""What the sources of a workload print, for the same workload, platform, budget, row and metric: `published/WORKLOAD.toml`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Printed:
 
 
 def printed(workload: str, platform: str, tier_bytes: int, rate: float) -> dict[tuple[str, str], Printed]:
-    """(row, metric) -> what is printed, for one cell; empty where a seed has no such cell."""
+    """(row, metric) -> what is printed, for one cell; empty where none has such a cell."""
     path = _FOLDER / f"{workload}.toml"
     if not path.is_file():
         return {}

@@ -66,7 +66,7 @@ STUDIES: dict[str, tuple[str, Callable[[int], dict[str, Condition]]]] = {
         "lru", "lru_reclaim", "continuum_ttl", "continuum_ttl_admission", "job_aware", "gate")),
     "attribution": ("the gate without signals, the end bit without the gate, and both", _attribution),
     "hints": ("the gate with hints made worse", _hints),
-    "lives": ("how long a session counts as live, which the seeds do not print", _lives),
+    "lives": ("how long a session counts as live, which no source prints", _lives),
     "warm": ("Continuum-D's table: no tier, lru, job_aware, and job_aware with warm promotion", _warm),
 }
 

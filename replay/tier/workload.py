@@ -1,6 +1,6 @@
 """Workloads of the tier simulator: sessions whose next turn starts a gap after the previous one has ended.
 
-Two reference workloads of the seeds and sessions of a call log. Everything random is drawn here, before the simulation
+Two reference workloads, of Tenure and Continuum-D, and sessions of a call log. Everything random is drawn here, before the simulation
 and from the seed alone, so that every policy meets the same arrivals, contexts and gaps.
 """
 
@@ -62,7 +62,7 @@ class Workload:
 
 
 def reference(name: str, seed: int, rate: float | None = None) -> Workload:
-    """A reference workload; by default at the seed's arrival rate.
+    """A reference workload; by default at the arrival rate of its source's main result.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _with_gaps(sizes: Sequence[tuple[int, int]], gap_s: Callable[[], float]) -> 
                  for i, (prompt, output) in enumerate(sizes))
 
 
-#: Name -> how its sessions are drawn, and the arrivals a second of the seed's main result.
+#: Name -> how its sessions are drawn, and the arrivals a second of its source's main result.
 REFERENCES: dict[str, tuple[Callable[[int, float], list[Session]], float]] = {
     "swe": (_swe, 0.5), "continuum-d": (_continuum_d, 2.0)}
 

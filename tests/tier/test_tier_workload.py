@@ -1,4 +1,4 @@
-"""Workloads: what the seeds print of theirs, sessions of a log, and hints."""
+"""Workloads: what their sources print, sessions of a log, and hints."""
 
 from __future__ import annotations
 
