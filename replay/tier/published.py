@@ -1,4 +1,4 @@
-"""What the sources of a workload print, for the same workload, platform, budget, row and metric: `published/WORKLOAD.toml`."""
+"""What the source of a workload prints, for the same platform, budget, row and metric: `published/WORKLOAD.toml`."""
 
 from __future__ import annotations
 

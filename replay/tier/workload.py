@@ -1,7 +1,7 @@
 """Workloads of the tier simulator: sessions whose next turn starts a gap after the previous one has ended.
 
-Two reference workloads, of Tenure and Continuum-D, and sessions of a call log. Everything random is drawn here, before the simulation
-and from the seed alone, so that every policy meets the same arrivals, contexts and gaps.
+Two reference workloads, of Tenure and Continuum-D, and sessions of a call log. Everything random is drawn here, before
+the simulation and from the seed alone, so that every policy meets the same arrivals, contexts and gaps.
 """
 
 from __future__ import annotations
