@@ -46,7 +46,7 @@ NUMBERS = (
 )
 _MOST_ROWS, _MOST_OF_A_SUBJECT = 15, 3
 #: Words for a known and an unknown difference.
-_APART = {True: "intervals apart", False: "intervals meet", None: "exact, no interval"}
+_APART = {True: "intervals apart", False: "intervals meet", None: "no intervals"}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ __all__ = ["Contrast", "Contrasts", "contrasts"]
 _TOTALS = frozenset({"rows", "sessions", "transitions", "objects", "models", "bytes", "bytes/s", "seed"})
 _COUNTED = ("trace.", "audit.", "replay.")
 _GROWING = (".max", ".max_s", ".calls", ".unclassified")
+#: Their `lo` and `hi` are a range over hours, no interval.
+_RANGED = "replay.hours."
 _BYTES = frozenset({"bytes", "GiB"})
 
 
@@ -55,7 +57,7 @@ class Contrast:
         Points between the highest and the lowest share, 0 to 1; of other units the ratio of the two, infinite where
         the lowest is 0.
     apart : bool or None
-        Whether the intervals of the highest and the lowest value do not meet; None where neither has one.
+        Whether the intervals of the highest and the lowest value do not meet; None unless both have one.
     """
 
     key: str
@@ -143,11 +145,11 @@ def _contrast(key: str, values: tuple[_Number | None, ...]) -> Contrast | None:
         spread = high.value - low.value
     else:
         spread = high.value / low.value if low.value > 0 else float("inf")
-    return Contrast(key, low.unit, low.method, values, spread, _apart(low, high))
+    return Contrast(key, low.unit, low.method, values, spread, _apart(key, low, high))
 
 
-def _apart(low: _Number, high: _Number) -> bool | None:
-    """Whether intervals tell the two apart; a number without one is exact, and its own interval."""
-    if low.hi is None and high.lo is None:
+def _apart(key: str, low: _Number, high: _Number) -> bool | None:
+    """Whether intervals tell the two apart."""
+    if low.hi is None or high.lo is None or key.startswith(_RANGED):
         return None
-    return bool((low.value if low.hi is None else low.hi) < (high.value if high.lo is None else high.lo))
+    return bool(low.hi < high.lo)

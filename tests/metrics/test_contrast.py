@@ -54,14 +54,19 @@ def test_equal_spreads_come_in_the_order_of_their_keys() -> None:
 @pytest.mark.parametrize(("low", "high", "apart"), [
     ((0.2, 0.1, 0.3), (0.5, 0.4, 0.6), True),
     ((0.2, 0.1, 0.4), (0.5, 0.4, 0.6), False),   # they touch
-    ((0.2, None, None), (0.5, 0.4, 0.6), True),  # an exact number is its own interval
-    ((0.2, 0.1, 0.5), (0.5, None, None), False),
+    ((0.2, None, None), (0.5, 0.4, 0.6), None),  # of one nothing is known
+    ((0.2, 0.1, 0.5), (0.5, None, None), None),
     ((0.2, None, None), (0.5, None, None), None),
 ])
 def test_intervals_tell_the_extremes_apart(low: tuple[Any, ...], high: tuple[Any, ...], apart: bool | None) -> None:
     sides = [Store({"a.x": Number(value, lo=lo, hi=hi)}) for value, lo, hi in (low, high)]
     assert contrasts(sides).shares[0].apart is apart
     assert contrasts(sides[::-1]).shares[0].apart is apart
+
+
+def test_a_range_is_no_interval() -> None:
+    hours = [Store({"replay.hours.session.lru.b10": Number(value, lo=value, hi=value)}) for value in (0.1, 0.2)]
+    assert contrasts(hours).shares[0].apart is None
 
 
 def test_a_ratio_to_nothing_is_infinite() -> None:
