@@ -45,7 +45,8 @@ def _cdf(ax: Axes, results: ResultsLike) -> None:
 
 
 def _headline(results: ResultsLike) -> Sentence:
-    tail = "" if value_of(results, "gap.p99_s") >= 60 * value_of(results, "gap.p50_s") else "not "
+    long = value_of(results, "gap.p99_s")
+    tail = "" if long and long >= 60 * value_of(results, "gap.p50_s") else "not "
     return say(
         results,
         f"Waits between calls are {tail}heavy-tailed: half last at most {{gap.p50_s}}, the "

@@ -283,7 +283,8 @@ FIGURE = FigureSpec(
     "an amount, else of the share nearest to a tenth.",
     caution="Counterfactual: nobody ran these policies. One pool stands for all replicas, which is kinder "
     "than memory that is split among them. FNU is no bound, as objects differ in size; the "
-    "grey lines, PFOO-L, are: no policy that keeps whole objects, or int4 copies, rebuilds less. "
+    "grey lines, PFOO-L, are, where they were asked for: no policy that keeps whole objects, or int4 copies, rebuilds "
+    "less. "
     "What int4 does to answers, and the time to move copies, is not counted. Objects that existed "
     "before the stream count as first touches. In a sample fewer sessions share the memory, and rates at small budgets "
     "move with that; bars show how far, where the sample can tell. Bands, of three policies at most, "

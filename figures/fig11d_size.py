@@ -107,6 +107,8 @@ def _without(results: ResultsLike, base: str, where: str) -> Sentence:
             f"Memory cannot keep misses low here: {{{base}.floor}} of the calls {where} are first touches, which miss "
             "whatever the budget.",
         )
+    if not any(key.startswith(f"{base}.size.lru.") for key in results.numbers):
+        return text("LRU was not replayed, which the sentence speaks of; the lines say what the others need.")
     return say(
         results,
         f"The budgets that were replayed do not tell what LRU needs {where}: none of the targets lies between two of "

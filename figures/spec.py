@@ -127,7 +127,7 @@ class FigureSpec:
         sure = {
             "measured": "Exact count over the trace; no sampling, so no interval.",
             "estimated": "Exact count of tokens over the trace, turned into bytes.",
-            "replayed": "Exact replay of the observed calls; no interval was asked for.",
+            "replayed": "Exact replay of the observed calls; no interval stands behind these numbers.",
         }[self.kind]
         if bounded:
             sure = f"Intervals stand behind the numbers; {bounded[0].method}."

@@ -74,6 +74,8 @@ def _page(text: str) -> Path:
             raise UsageError(f"--out {quoted(text)} is a folder. Name a page in it, such as compare.html.")
         if out.exists() and _OURS not in out.read_text(encoding="utf-8", errors="replace")[:2000]:
             raise UsageError(f"--out {quoted(text)} is a file that kvcensus did not write. Name another one.")
+        if (out.parent / "manifest.json").exists():
+            raise UsageError(f"--out {quoted(text)} lies in a result, whose files belong together. Name another place.")
     except OSError as error:
         raise UsageError(f"--out {quoted(text)} cannot be used: {error.strerror or error}.") from error
     return out

@@ -40,6 +40,10 @@ def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
         from pipelines.progress import Progress
     options = parse_generate(argv, prog)
     progress = Progress(2 if options.published or options.log else 1)
+    if options.log is not None:
+        from telemetry.sources import expand
+
+        expand(options.log.inputs, options.log.adapter.suffixes)  # a log that is not there is told before the work
     _write(options, progress)
     say(f"trace: {options.out}")
     if options.log is not None:

@@ -23,6 +23,7 @@ from replay.residency.journal import FileJournal, open_journal
 from replay.residency.sampling import GROUPS
 from replay.residency.stream_file import StreamFile
 from replay.residency.study import declared, study
+from telemetry.errors import UsageError
 
 __all__ = ["JOURNAL", "ReplayOutcome", "Window", "replay_streams"]
 
@@ -85,6 +86,9 @@ def replay_streams(options: ReplayOptions, watch: Callable[[FileJournal], None] 
         With a message for the user. The cells that were done are kept.
     """
     started, progress, out = time.time(), progress or Progress(), OutputFolder(options.out)
+    for report in options.out.glob("*/report.html"):
+        raise UsageError(f"--out {options.out} holds a report of characterize ({report.parent.name}), which would go: "
+                         "name another folder.")
     with out.claimed(), streams(options, progress) as given:
         plans = [_plan(options, each.file) for each in given]
         total = sum(_cells(plan) for plan in plans)

@@ -109,7 +109,8 @@ def _notes(found: Iterable[Sized | None], measure: Measure) -> list[str]:
             share = sized.above.shares[measure.name]
             notes.append(f"  {policy}: with {_name(sized.above)} nothing is evicted for lack of memory, and "
                          f"{format_value(None if share is None else float(share), 'share')} {_WORDS[measure.name]}")
-        runs += [run for run in [_run(sized)] if run and run not in runs]
+        replayed = {f"{_digits(100 * point.budget_share)}%" for point in sized.curve.points if point.budget_share}
+        runs += [run for run in [_run(sized)] if run and run not in runs and run not in replayed]
     if runs:
         notes.append(f"  to know more, run characterize with --budgets {','.join(runs)} and those of this run")
     return notes
@@ -123,7 +124,12 @@ def _run(sized: Sized) -> str:
     if state == NEVER or not kstar or not sized.budget_bytes or sized.answer.part == 1:
         return ""
     share = Fraction(sized.budget_bytes, kstar) / (2 if state == AT_MOST else 1)
-    return f"{Decimal(f'{float(100 * share):.3g}'):f}%"
+    return f"{_digits(float(100 * share))}%"
+
+
+def _digits(percent: float) -> str:
+    """Three of them, as `--budgets` takes a share."""
+    return f"{Decimal(f'{percent:.3g}'):f}"
 
 
 def size_json(priced: Priced, measure: Measure, target: Fraction) -> dict[str, Any]:

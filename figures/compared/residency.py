@@ -7,8 +7,18 @@ from functools import partial
 from matplotlib.axes import Axes
 
 from figures import axes, budget, replayed, style
-from figures.compared.spec import Compared, ComparedFigure, ComparedPanel, Windows, extremes, name_of, same, told
-from figures.sentence import Sentence
+from figures.compared.spec import (
+    Compared,
+    ComparedFigure,
+    ComparedPanel,
+    Windows,
+    extremes,
+    name_of,
+    number,
+    same,
+    told,
+)
+from figures.sentence import Quote, Sentence
 from figures.source import Row, rows
 
 _TABLE = "residency_replay"
@@ -52,8 +62,8 @@ def _headline(windows: Windows) -> Sentence:
     if same(low, high, KEY):
         return Sentence(("With a tenth of the memory that would hold everything LRU rebuilds ", *told(high, KEY),
                          " and everywhere else."))
-    return Sentence(("With a tenth of the memory that would hold everything LRU rebuilds ", *told(high, KEY),
-                     " of the calls, and ", *told(low, KEY), "."))
+    return Sentence(("With a tenth of the memory that would hold everything LRU rebuilds ", *number(high, KEY),
+                     " of the calls in ", Quote(KEY, high.label), ", and ", *told(low, KEY), "."))
 
 
 def _panel(policy: str) -> ComparedPanel:

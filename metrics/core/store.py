@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metrics.core.metric import Finding, Findings, Number
-from telemetry.errors import InputError
+from telemetry.errors import InputError, shorten
 
 __all__ = ["FORMAT_VERSION", "Published", "Results", "StoreWriter"]
 
@@ -109,7 +109,7 @@ class StoreWriter:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write manifest.json, which makes the folder a result."""
-        _write_json(self.folder / "manifest.json", manifest)
+        _write_json(self.folder / "manifest.json", {"format_version": FORMAT_VERSION, **manifest})
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -140,7 +140,12 @@ class Results:
         if not (folder / "manifest.json").is_file():
             raise InputError(f"{folder} holds no result: it has no manifest.json. Name the folder of a window, "
                              "and run characterize again if its run was stopped.")
-        return cls.preview(folder, _read_json(folder / "manifest.json"))
+        manifest = _read_json(folder / "manifest.json")
+        if manifest.get("format_version") != FORMAT_VERSION:
+            other = shorten(manifest.get("format_version"))
+            raise InputError(f"{folder} was written by another version of kvcensus (format {other}, not "
+                             f"{FORMAT_VERSION}). Run characterize again.")
+        return cls.preview(folder, manifest)
 
     @classmethod
     def preview(cls, folder: Path, manifest: Mapping[str, Any]) -> Results:
@@ -156,7 +161,12 @@ class Results:
         """A table by name; KeyError where the trace lacks what it is made of."""
         if not self.has_table(name):
             raise KeyError(name)
-        return pq.read_table(self.folder / "tables" / f"{name}.parquet")
+        path = self.folder / "tables" / f"{name}.parquet"
+        try:
+            return pq.read_table(path)
+        except (OSError, pa.ArrowException) as error:
+            why = str(error).partition("\n")[0]
+            raise InputError(f"{path} cannot be read: {shorten(why, 200)}. Run characterize again.") from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -164,4 +174,6 @@ def _read_json(path: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}. Run characterize again.") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} cannot be read: it holds no JSON object. Run characterize again.")
     return content

@@ -12,10 +12,12 @@ from pipelines.call_log import CallLog, opened
 from pipelines.matching.compare import Compared, compare, replay_rows
 from pipelines.matching.side import BOOTSTRAP, BUDGETS, Side, measure_side
 from pipelines.workdir import work_folder
+from telemetry.errors import InputError
 
 __all__ = ["FIGURE", "NUMBERS", "match"]
 
 NUMBERS, FIGURE = "matched.json", "matched.svg"
+FEWEST = 10  # sessions: two samples of fewer are alike whatever they are
 
 _TITLE = "Rebuilt calls against the memory budget, measured and generated"
 _DESCRIPTION = ("One line a policy and a trace: LRU, FNU and MRR with an unbounded tier over the log and over the "
@@ -45,6 +47,9 @@ def match(log: CallLog, generated: CallLog, out: Path, threads: int,
         at(f"measuring {name}")
         with work_folder(None, out) as work, opened(each, work, threads=threads) as trace:
             sides.append(measure_side(trace, work, threads))
+            if sides[-1].sessions < FEWEST:
+                raise InputError(f"{name} has {sides[-1].sessions:,} sessions: of fewer than {FEWEST} nothing can be "
+                                 "told. Compare with a longer log, or generate more sessions.")
     lines, replays = compare(*sides), replay_rows(*sides)
     about = {"budgets": [budget.label for budget in BUDGETS], "replicates": BOOTSTRAP.replicates,
              "seed": BOOTSTRAP.seed, "stream": "window", "object_key": "session", "release": "last"}

@@ -22,6 +22,8 @@ Row = Mapping[str, Any]
 
 #: The columns that tell one replay of a store from another.
 _CELL = ("stream", "object_key", "release", "policy", "budget_share", "budget_bytes")
+#: The columns that a curve is made of.
+_NEEDED = (*_CELL, "calls", "misses", "missed_tokens", "kstar_bytes")
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,10 @@ def read_replay(results: Results, beta: int | None = None) -> Replay:
     if not rows:
         raise InputError(f"{escaped(str(results.folder))} holds no replay{_why(results)}. Run characterize on calls "
                          "with session ids.")
+    lacking = [column for column in _NEEDED if column not in rows[0]]
+    if lacking:
+        raise InputError(f"{escaped(str(results.folder))}: the table residency_replay lacks the column {lacking[0]}: "
+                         "another version of kvcensus wrote it. Run characterize again.")
     rows = _with_intervals(results, rows)
     stream, own = str(rows[0]["stream"]), _beta(results)
     tokens, seconds = (_number(results, f"replay.{stream}.{name}") for name in ("tokens", "span_s"))
@@ -180,7 +186,10 @@ def curves_of(rows: Iterable[Row], tokens: int, scale: Fraction = Fraction(1)) -
 
 
 def _points(rows: Sequence[Row], tokens: int, scale: Fraction) -> tuple[Point, ...]:
-    """By budget. A share and an amount may be one budget: where they were replayed alike, one stands for both."""
+    """By budget. A share and an amount may be one budget: where they were replayed alike, one stands for both.
+
+    At K* nothing is evicted for lack of memory, so what a larger budget misses is what K* would have missed.
+    """
     found: dict[tuple[int, int, int], Point] = {}
     for row in rows:
         wholes = {"calls": row["calls"], "tokens": tokens}
@@ -189,9 +198,11 @@ def _points(rows: Sequence[Row], tokens: int, scale: Fraction) -> tuple[Point, .
         intervals = {name: (_decimal(row[measure.low]), _decimal(row[measure.high]))
                      for name, measure in MEASURES.items()
                      if row.get(measure.low) is not None and row.get(measure.high) is not None}
-        budget = int(row["budget_bytes"] * scale)
-        found.setdefault((row["budget_bytes"], row["misses"], row["missed_tokens"]), Point(
-            budget, row["budget_share"], row["misses"], row["missed_tokens"], shares, intervals))
+        enough = row["budget_bytes"] >= row["kstar_bytes"]
+        needed = row["kstar_bytes"] if enough else row["budget_bytes"]
+        found.setdefault((needed, row["misses"], row["missed_tokens"]), Point(
+            int(needed * scale), 1.0 if enough else row["budget_share"], row["misses"], row["missed_tokens"], shares,
+            intervals))
     return tuple(found[key] for key in sorted(found, key=lambda key: (key[0], -key[1], -key[2])))
 
 

@@ -75,6 +75,8 @@ def rounded(value: Fraction | None, places: int) -> float | None:
 def host_words(policy: str) -> str:
     """What a policy holds beside its budget, which is not priced; empty for one that holds nothing else."""
     known = policies().get(policy)
+    if policy == "lru_at_B_over_q":
+        return f"{policy} is LRU with four times the budget that is priced: no GPU holds it for that."
     if known is None or "down_units" not in known.counts:
         return ""
     if known.keeping is None:

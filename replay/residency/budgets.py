@@ -19,6 +19,8 @@ __all__ = ["DEFAULT_BUDGETS", "Budget", "parse_budget", "parse_budgets", "units_
 
 BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+#: The largest amount, so that what is counted of it fits 64 bits.
+MAX_BYTES = 10**18
 ALLOWED = ("Write a share of the no-eviction peak, such as 10% or 0.5%, or a size, such as 4.7TB (units: "
            f"{', '.join(BYTES)}); more than zero, at most 15 digits before and 9 after the point.")
 AMOUNT = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
@@ -89,7 +91,10 @@ def parse_budget(text: str) -> Budget:
     label = f"{Decimal(found[1]).normalize():f}{found[2]}"
     if found[2] == "%":
         return Budget(label, share=amount / 100)
-    return Budget(label, bytes=int(amount * BYTES[found[2]]))
+    size = int(amount * BYTES[found[2]])
+    if size > MAX_BYTES:
+        raise UsageError(f"budget {label} is larger than any replay can hold: a million TB at most.")
+    return Budget(label, bytes=size)
 
 
 def _meant(text: str) -> str:

@@ -61,7 +61,7 @@ def parse_bootstrap(text: str) -> Bootstrap | None:
         return None
     if match is None or not 1 <= int(match[1]) <= MOST_REPLICATES:
         raise UsageError(f"--bootstrap {quoted(text)}: write the number of replicates, such as 200, and a seed if you "
-                         f"like, such as 200:7; 1 to {MOST_REPLICATES:,} replicates, or 0 for none; a seed below 10^18.")
+                         f"like, below 10^18, such as 200:7; 1 to {MOST_REPLICATES:,} replicates, or 0 for none.")
     return Bootstrap(int(match[1]), int(match[2] or 0))
 
 

@@ -25,7 +25,8 @@ __all__ = ["INTERVAL", "declared", "intervals", "publish"]
 REFERENCE = "lru"
 
 #: Ends the method of a number whose interval is that of the bootstrap.
-INTERVAL = "; the interval is 1.96 standard errors either way, from replays of resampled sessions (bootstrap), where there are 20"
+INTERVAL = ("; the interval is 1.96 standard errors either way, from replays of resampled sessions (bootstrap), where "
+            "there are 20")
 
 _WHERE = (
     Column("stream", pa.string(), "busiest-hour: the clock hour with most sessioned calls; window: all of them"),

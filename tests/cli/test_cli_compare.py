@@ -69,6 +69,7 @@ def test_json_holds_every_contrast(two: Path, tmp_path: Path) -> None:
     (["{one}", "{other}", "--out", "{mine}"], 2, "is a file that kvcensus did not write"),
     (["{one}", "{other}", "--out", "{page}", "--labels", "A"], 2, "2 results need as many labels"),
     (["{one}", "{other}", "--out", "{page}", "--labels", "A,A"], 2, "each another"),
+    (["{one}", "{other}", "--out", "{one}/all/report.html"], 2, "lies in a result, whose files belong together"),
     (["{one}", "{empty}", "--out", "{page}"], 3, "holds no result"),
     (["{one}", "{tmp}/none", "--out", "{page}"], 3, "holds no result"),
     (["{one}", "{cut}", "--out", "{page}"], 3, "cannot be read"),

@@ -174,6 +174,19 @@ def test_a_fitted_trace_is_like_its_log(calls: Path, fitted: Path, tmp_path: Pat
     assert "P(spine | spine)" in printed.err or "P(scoped | spine)" in printed.err
 
 
+def test_a_log_of_few_sessions_is_no_match(calls: Path, fitted: Path, tmp_path: Path,
+                                           capsys: pytest.CaptureFixture[str]) -> None:
+    few = tmp_path / "few.csv"
+    few.write_text("session_id,timestamp,context_tokens\na,2026-03-03T10:00:00Z,5\nb,2026-03-03T10:00:00Z,5\n")
+    assert main(["generate", "--profile", str(fitted), "--threads", "1", "--check", str(few), "--out",
+                 str(tmp_path / "trace")]) == 3
+    assert "the log has 2 sessions: of fewer than 10 nothing can be told." in capsys.readouterr().err
+    assert main(["generate", "--profile", str(fitted), "--check", str(tmp_path / "none.csv"), "--out",
+                 str(tmp_path / "other")]) == 3
+    assert "no such file or folder" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+
+
 def test_too_few_sessions(calls: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", str(calls), "--least-sessions", "61", "--out", str(tmp_path / "p.toml")]) == 3
     assert "the trace has 60 sessions, and a parameter must rest on 61 or more" in capsys.readouterr().err

@@ -241,6 +241,17 @@ def test_what_is_refused(made: Path, tmp_path: Path, case: str) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_report_is_not_replaced(made: Path, tmp_path: Path) -> None:
+    page = tmp_path / "rep" / "all" / "report.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("the report")
+    (tmp_path / "rep" / ".kvcensus").write_text("ours")
+    ran = run(made / "work", "--out", tmp_path / "rep")
+    assert ran.rc == 2
+    assert "holds a report of characterize (all), which would go: name another folder." in ran.stderr
+    assert page.read_text() == "the report"
+
+
 def test_rows_that_are_set_aside_are_told(made: Path, tmp_path: Path) -> None:
     calls = (made / "calls.csv").read_text() + "zebra-1,never,5,,,\nzebra-1,2026-03-03T10:00:00Z,-1,,,\n"
     (tmp_path / "calls.csv").write_text(calls)

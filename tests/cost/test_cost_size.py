@@ -119,6 +119,18 @@ def test_a_share_and_an_amount_of_one_size_are_one_budget() -> None:
     assert [(point.budget_bytes, point.budget_share) for point in some.points] == [(1000, 0.125)]
 
 
+def test_a_budget_above_the_peak_is_the_peak() -> None:
+    # K* is 8,000, at which nothing is evicted: an amount of a million misses what K* would have missed.
+    rows = [row("lru", 1000, 60, 6000), row("lru", 1_000_000, 20, 2000)]
+    (some,) = curves_of(rows, TOKENS)
+    assert [(point.budget_bytes, point.budget_share) for point in some.points] == [(1000, None), (8000, 1.0)]
+    found = size(some, MISSES, percent(40))
+    assert found is not None
+    assert found.budget_bytes == 4500  # half way from 1,000 to 8,000
+    (both,) = curves_of([*rows, row("lru", 8000, 20, 2000, share=1.0)], TOKENS)
+    assert both.points == some.points
+
+
 SHARES = st.lists(st.integers(0, 100).map(percent), min_size=1, max_size=8)
 
 

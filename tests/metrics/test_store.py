@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from metrics_rows import Census, Row, call
 
 from metrics import depth
 from metrics.catalogue import METRICS
-from metrics.core.metric import Finding, Findings, measure
+from metrics.core.metric import Column, Finding, Findings, Number, TableSpec, measure
 from metrics.core.store import Results, StoreWriter
 from metrics.engines.duckdb import DuckEngine
 from telemetry.errors import InputError
@@ -116,3 +117,38 @@ def test_a_broken_store_says_so(tmp_path: Path) -> None:
     (folder / "manifest.json").write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match=r"manifest\.json cannot be read"):
         Results.open(folder)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result with one number and one table."""
+    found = Findings()
+    found.set("a.b", 1, 1)
+    found.table(TableSpec("few", "one", (Column("x", pa.int64(), "a number"),)), [{"x": 1}])
+    store = StoreWriter(tmp_path_factory.mktemp("whole") / "all", "kvcensus characterize INPUT")
+    store.add([Number("a.b", "", "a number")], found, "all")
+    store.write_numbers()
+    store.write_audit({})
+    store.write_manifest({"name": "whole"})
+    return store.folder
+
+
+def test_a_store_of_another_version_is_refused(whole: Path, tmp_path: Path) -> None:
+    assert Results.open(whole).manifest == {"format_version": 1, "name": "whole"}
+    shutil.copytree(whole, tmp_path / "other")
+    for manifest, shown in (({"format_version": 99}, "99"), ({}, "None")):
+        (tmp_path / "other" / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(InputError, match=f"another version of kvcensus .format {shown}, not 1.. Run characterize"):
+            Results.open(tmp_path / "other")
+
+
+@pytest.mark.parametrize(("file", "content", "says"), [
+    ("numbers.json", b"[]", r"numbers\.json cannot be read: it holds no JSON object"),
+    ("tables/few.parquet", b"", r"few\.parquet cannot be read"),
+    ("tables/few.parquet", b"PAR1 and no more", r"few\.parquet cannot be read"),
+])
+def test_a_damaged_file_of_a_store_is_named(whole: Path, tmp_path: Path, file: str, content: bytes, says: str) -> None:
+    shutil.copytree(whole, tmp_path / "cut")
+    (tmp_path / "cut" / file).write_bytes(content)
+    with pytest.raises(InputError, match=says):
+        Results.open(tmp_path / "cut").table("few")

@@ -85,5 +85,8 @@ def test_resolving_rounds_down_and_is_exact():
 def test_what_cannot_be_counted_is_refused():
     with pytest.raises(UsageError, match="larger than any replay"):
         parse_budget("999999999999999TB").resolve(0, 1)
+    assert parse_budget("1000000TB").bytes == 10**18
+    with pytest.raises(UsageError, match="budget 1000001TB is larger than any replay can hold: a million TB at most"):
+        parse_budget("1000001TB")
     with pytest.raises(UsageError, match="more than zero"):
         parse_budget("1GB").resolve(0, 0)
