@@ -80,7 +80,7 @@ def test_mistakes_are_answered(words: list[str], rc: int, says: str, two: Path, 
     mine.write_text("my own page")
     cut, empty = tmp_path / "cut", tmp_path / "empty"
     cut.mkdir(), empty.mkdir()
-    (cut / "manifest.json").write_text("{}")
+    (cut / "manifest.json").write_text('{"format_version": 1}')
     (cut / "numbers.json").write_text('{"depth')
     places = {"one": two / "one", "other": two / "other", "tmp": tmp_path, "mine": mine, "cut": cut, "empty": empty,
               "page": tmp_path / "c.html"}

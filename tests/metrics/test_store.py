@@ -60,7 +60,7 @@ def test_a_folder_without_a_manifest_is_no_result(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"holds no result: it has no manifest\.json"):
         Results.open(store.folder)
     store.write_manifest({"name": "x"})
-    assert Results.open(store.folder).manifest == {"name": "x"}
+    assert Results.open(store.folder).manifest == {"format_version": 1, "name": "x"}
 
 
 def test_numbers_carry_their_meaning(tmp_path: Path) -> None:
