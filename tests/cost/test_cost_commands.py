@@ -113,7 +113,7 @@ def test_size_never_extrapolates(run: Any) -> None:
 def test_size_of_what_no_budget_reaches(run: Any) -> None:
     text = run("size", "--target-miss", "4%", rows=[row("lru", 800, 60, 6000), row("lru", 8000, 5, 400)])
     assert "never: not with 100% of K*, 8.00 kB, which holds everything" in text
-    assert "lru: with 8.00 kB nothing is evicted for lack of memory, and 5.00% of the calls miss" in text
+    assert "lru: with 100% of K*, 8.00 kB nothing is evicted for lack of memory, and 5.00% of the calls miss" in text
     assert "to know more" not in text
 
 
