@@ -70,7 +70,7 @@ def test_neither_is_there_unless_asked_for(cli: Any) -> None:
     assert not [key for key in ran.json() if ".bootstrap." in key or ".ratio." in key or ".hours." in key]
     assert not list((ran.out / "all" / "tables").glob("replay_[uh]*"))
     assert "which hour is replayed" not in ran.page()
-    assert "no interval was asked for" in plain(ran.page())
+    assert "no interval stands behind these numbers" in plain(ran.page())
     assert ran.json("manifest")["configuration"]["replay"]["bootstrap"] is None
 
 
