@@ -158,7 +158,7 @@ FIGURE = FigureSpec(
     subject="what another routing would do to the KV",
     panels=(
         Panel("memory", "One pool or divided, as logged", "replay_routing", _memory, _KEYS, style.Margins(top=0.83)),
-        Panel("routes", "First touches and load by route", "replay_routing", _floors, _KEYS, style.Margins(left=0.32)),
+        Panel("routes", "First touches and load by route", "replay_routing", _floors, _KEYS, style.Margins(left=0.36)),
     ),
     headline=_headline,
     detail=_detail,

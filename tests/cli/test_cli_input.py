@@ -224,3 +224,15 @@ def test_deeply_nested_hash_ids(cli: Any) -> None:
 def test_parquet_with_a_damaged_column_name(cli: Any) -> None:
     name = b"session_id"
     cli.fails(3, cli.file(GOOD.replace(name, b"sess\xffon_id"), "a.parquet"))
+
+
+@pytest.mark.parametrize(("rows", "rc"), [
+    ('zebra,2026-03-03T10:00:00Z,5,"a\nzebra,2026-03-03T10:00:01Z,5,b\n', 3),
+    ('zebra,2026-03-03T10:00:00Z,5,a"b\nzebra,2026-03-03T10:00:01Z,5,b\n', 0),  # within a field a quote is a letter
+])
+def test_a_quote_that_never_closes_swallows_no_record(cli: Any, rows: str, rc: int) -> None:
+    path = cli.file(f"session_id,timestamp,context_tokens,model\n{rows}")
+    if rc:
+        cli.fails(rc, path, light=True, says=["row 1 after the header: a quote opens and never closes"])
+    else:
+        assert cli.ok(path, light=True).value("audit.rows_used") == 2

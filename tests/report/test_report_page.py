@@ -149,6 +149,13 @@ def test_a_figure_that_cannot_be_drawn_leaves_its_question_and_the_reason(pages)
     assert "This trace cannot say:" in page
 
 
+def test_a_table_without_rows_is_shown():
+    store = stores.deep()
+    store.tables["gap_cdf"] = store.tables["gap_cdf"].slice(0, 0)
+    shown = view(store, "gap_cdf")
+    assert (shown.rows, shown.total, shown.cut) == ((), 0, False)
+
+
 def test_long_tables_are_cut_evenly_and_say_so(pages):
     assert "showing 60 of" in pages["deep"]
     store = stores.deep()
