@@ -58,7 +58,7 @@ class Run:
     exit_code: int | None = None
     killed: bool = False
     error: str = ""
-    served_malformed: list[int] = field(default_factory=list)
+    served_hostile: list[int] = field(default_factory=list)
 
     @property
     def hits(self) -> float:
@@ -103,7 +103,7 @@ def run_condition(name: str, python: Path, model: Path, folder: Path) -> Run:
         run.after_sessions = _settled(server.url)
         run.log_before_stop = run.log.read_text(encoding="utf-8", errors="replace")
         if name == "gate":
-            run.served_malformed = _send_hostile(server.url, sessions[-1].context[:200])
+            run.served_hostile = _send_hostile(server.url, sessions[-1].context[:200])
             run.at_end = _settled(server.url)
         server.check()
     run.exit_code, run.killed = server.exit_code, server.killed
@@ -111,16 +111,19 @@ def run_condition(name: str, python: Path, model: Path, folder: Path) -> Run:
 
 
 def _send_hostile(url: str, prompt: list[int]) -> list[int]:
-    """How many fields could not be used, of each request that was served; vLLM itself refuses what is no JSON."""
+    """Which of them were served, by place.
+
+    Versions of vLLM refuse NaN, or fail on integers of more than 64 bits, before the plugin sees them.
+    """
     served = []
-    for hints, malformed in HOSTILE:
+    for place, (hints, _) in enumerate(HOSTILE):
         try:
             complete(url, prompt, hints)
         except urllib.error.HTTPError as error:
-            if error.code != 400:
+            if error.code not in (400, 500):
                 raise
         else:
-            served.append(malformed)
+            served.append(place)
     return served
 
 

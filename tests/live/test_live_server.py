@@ -89,10 +89,12 @@ def test_a_decision_log_replays_to_the_same_decisions(runs: Runs, policy: str):
 
 
 def test_hostile_hints_are_counted_and_harm_nobody(runs: Runs):
-    read, served = runs["gate"].at_end, runs["gate"].served_malformed
+    read, served = runs["gate"].at_end, runs["gate"].served_hostile
     assert read is not None
-    assert len(served) >= len(HOSTILE) - 2
-    assert read.total("vllm:kvcensus_tier_malformed_hints_total") == sum(served) > 0
+    kept_away = [HOSTILE[place][0]["expected_gap_ms"] for place in range(len(HOSTILE)) if place not in served]
+    assert all(gap != gap or gap == 10**30 for gap in kept_away)
+    malformed = sum(HOSTILE[place][1] for place in served)
+    assert read.total("vllm:kvcensus_tier_malformed_hints_total") == malformed >= 8
     assert read.total("vllm:request_success_total") == 144 + len(served)
 
 
