@@ -35,7 +35,7 @@ def gap_tables(table: Table, bands: Sequence[int]) -> GapTables:
 
 def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) -> Threads:
     table.only(("bands", "steps", "classes"))
-    by_band = _rows(table, "bands", len(bands), ("peak",))
+    by_band = _rows(table, "bands", len(bands), ("peak", "follows"))
     by_class = _by_class(table, classes, ("share", "first", "stays", "compacts", "extracts", "remaining",
                                               "extract"))
     stays, compacts, extracts = (tuple(row.number(name, 0, 1) if row else 0.0 for row in by_class)
@@ -46,6 +46,7 @@ def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) ->
                             f"{chances[0]:g} and {chances[1]:g}")
     return Threads(
         peak=tuple(_law(row, "peak", 0) for row in by_band),
+        follows=tuple(row.number("follows", -1, 1) for row in by_band),
         first=tuple((_NONE,) * len(bands) if row is None else _list_of_laws(row, "first", len(bands), 1)
                     for row in by_class),
         step=tuple(_law(row, "step", 0) for row in _rows(table, "steps", QUARTERS + 1, ("step",))),

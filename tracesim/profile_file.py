@@ -79,7 +79,7 @@ class _Reader:
         return Profile(
             name=name, window=_window(window), arrivals=self._arrivals(), depth=depth,
             turns=self._turns(len(bands)), gaps=self._gaps(bands), classes=classes, placement=self._placement(),
-            context=self._context(count, bands), reuse=self._reuse(count), durations=self._durations(count),
+            context=self._context(count, depth), reuse=self._reuse(count), durations=self._durations(count),
             unsessioned_per_session=window.number("unsessioned_per_session", 0, 1000)
             if "unsessioned_per_session" in window.content else 0.0)
 
@@ -172,10 +172,12 @@ class _Reader:
         return Placement(tuple(regions), shares, table.whole("deployments", 1, _MOST_LABELS),
                          table.number("home", 0, 1), **chance, spread=table.number("spread", 0, 10))
 
-    def _context(self, count: int, bands: Sequence[int]) -> Context | Threads:
+    def _context(self, count: int, depth: Depth | DepthTable) -> Context | Threads:
         table = self._top.table("context")
         if "bands" in table.content:
-            return thread_tables(table, bands, CLASSES[:count])
+            if not isinstance(depth, DepthTable):
+                raise table.wrong("bands", "tables by band", "a [depth] with edges and bands, which they follow")
+            return thread_tables(table, depth.bands, CLASSES[:count])
         table.only(Context.__dataclass_fields__)
         least, window = table.whole("least", 1, 10**9), table.whole("window", 1, 2**31 - 1)
         if least > window:

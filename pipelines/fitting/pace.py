@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 
 from pipelines.fitting.rows import Rows
+from pipelines.fitting.scores import normal_scores
 from pipelines.fitting.starts import seen_weights
 from pipelines.fitting.support import Support, edges_table, rounded
-from tracesim.compiled import Flags, Floats, Longs
+from tracesim.compiled import Flags, Longs
 from tracesim.depth_table import bands_of
 from tracesim.laws import Points
 from tracesim.measured import DepthTable, GapTables
-from tracesim.philox import normal
 from tracesim.profile import Turns, Window
 
 __all__ = ["band_names", "fit_depth", "fit_gaps", "fit_turns"]
@@ -85,7 +85,7 @@ def _alike(gaps: Longs, session: Longs, band: Longs, chosen: Flags, k: int) -> f
     z = np.zeros(len(gaps))
     for place in np.unique(band[chosen]):
         mine = np.flatnonzero(chosen & (band == place))
-        z[mine] = _scores(gaps[mine])
+        z[mine] = normal_scores(gaps[mine])
     of, count = np.unique(session[chosen], return_inverse=False, return_counts=True)
     several = count > 1
     if int(several.sum()) < k:
@@ -95,10 +95,3 @@ def _alike(gaps: Longs, session: Longs, band: Longs, chosen: Flags, k: int) -> f
     number = count[several]
     both, spread = float(((sums**2 - squares) / (number - 1)).sum()), float(squares.sum())
     return min(max(rounded(both / spread), 0.0), _MOST_ALIKE) if spread else 0.0
-
-
-def _scores(values: Longs) -> Floats:
-    """Normal scores of mean ranks."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    middle = np.cumsum(count) - count / 2
-    return normal((middle / len(values))[place])

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 
 from figures.matched import matched_figure
 from pipelines.fitting.rows import Rows
-from pipelines.matching.compare import Compared, compare, replay_rows
+from pipelines.matching.compare import Compared, _interval, compare, replay_rows
 from pipelines.matching.replicates import Replicates
 from pipelines.matching.side import BUDGETS, POLICIES, Side
 from pipelines.matching.statistics import ks_critical, ks_distance, rank_interval, share_error, spearman
@@ -132,3 +132,9 @@ def test_statistics_by_hand() -> None:
     assert share_error(np.array([2, 0]), np.array([2, 2])) == pytest.approx(math.sqrt(2) / 4)
     assert rank_interval(np.arange(100), 0.5) == (39, 59)
     assert rank_interval(np.arange(36), 0.99) == (33, math.inf)
+
+
+def test_an_interval_stands_around_the_value_whatever_side_replicates_lie_on() -> None:
+    # Replicates 9, 11, 13, 15 around 12 have the standard deviation sqrt(20 / 3) = 2.582.
+    assert _interval(10.0, np.array([9.0, 11.0, 13.0, 15.0])) == pytest.approx((10 - 5.061, 10 + 5.061), abs=1e-3)
+    assert _interval(2.0, np.array([9.0, 11.0, 13.0, 15.0]))[0] == 0

@@ -17,7 +17,7 @@ from pipelines.cli import main
 from pipelines.fitting.rows import Rows
 from pipelines.fitting.starts import seen_weights, start_pieces
 from pipelines.fitting.support import Support, edges_table, quantile_table
-from pipelines.fitting.tokens import fit_reuse
+from pipelines.fitting.tokens import _block, fit_reuse
 from tracesim.measured import DepthTable, GapTables, ReuseTables, Threads
 from tracesim.profile import Profile, Window
 from tracesim.profile_file import load_profile
@@ -114,7 +114,16 @@ def test_tokens_by_hand(profile: Profile) -> None:
     assert found["excursion.1", None] == ((0.0, 0.5), (1.0, 0.5))
     # Another call to the model comes 10 or 11 s later: there is nothing to tell apart by gap.
     assert not [gap for _, gap in found if gap is not None]
-    assert profile.reuse.block == 500
+    assert profile.reuse.block == 1  # 500, which all counts have in common, is no block size
+
+
+@pytest.mark.parametrize(("cached", "block"), [
+    ([0, 128, 384], 128), ([512 * 3, 1024 * 3], 512), ([16, 48], 16), ([8, 24], 1), ([1_000, 3_000], 1), ([0, 0], 1),
+    ([1 << 20], 4096),
+])
+def test_a_block_is_the_power_of_two_that_all_cached_counts_have(cached: list[int], block: int) -> None:
+    told = np.array([cached], np.int64).ravel()
+    assert _block(told) == block
 
 
 def test_reuse_by_gap() -> None:
