@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from pipelines.fitting.cut import seen_weights, session_weights
 from pipelines.fitting.rows import Rows
 from pipelines.fitting.scores import normal_scores
-from pipelines.fitting.starts import seen_weights
 from pipelines.fitting.support import Support, edges_table, rounded
 from tracesim.compiled import Flags, Longs
 from tracesim.depth_table import bands_of
@@ -25,9 +25,7 @@ _NO_GAP: Points = ((0.0, 1.0), (1.0, 1.0))
 
 def fit_depth(rows: Rows, window: Window, support: Support) -> DepthTable:
     """Calls of a session, and bands that begin at powers of two and hold k sessions or more."""
-    depths, weights = rows.depths, None
-    if window.cuts:
-        weights = seen_weights(rows.t_us[rows.offsets[:-1]], rows.spans_us, int(rows.t_us.max()))
+    depths, weights = rows.depths, session_weights(rows) if window.cuts else None
     starts = [1, *(2**power + 1 for power in range(25)), int(depths.max()) + 1]
     need = max(support.k, rows.sessions // _BANDS)
     bands, held = [1], 0

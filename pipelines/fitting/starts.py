@@ -9,13 +9,12 @@ from pipelines.fitting.support import Support, rounded
 from tracesim.compiled import Floats, Longs
 from tracesim.profile import Arrivals, Window
 
-__all__ = ["fit_arrivals", "fit_window", "seen_weights", "start_pieces"]
+__all__ = ["fit_arrivals", "fit_window", "start_pieces"]
 
 _HOUR_US = 3_600_000_000
 _LONG = 24  # hours from which on the window begins and ends with an hour, and has hours of its own
 _ROUNDS = 20
 _PIECES = 40
-_SELDOM = 0.05  # a length that fits after fewer of the beginnings stands for 20, not for more
 
 
 def fit_window(rows: Rows, *, whole: bool) -> Window:
@@ -29,22 +28,6 @@ def fit_window(rows: Rows, *, whole: bool) -> Window:
         days = rounded(max(end - first, 1) / (24 * _HOUR_US))
         return Window(hour * _HOUR_US, max(days, 1e-6), rows.sessions, cuts=not whole)
     return Window(hour * _HOUR_US, (last + 1 - hour) / 24, rows.sessions, cuts=not whole)
-
-
-def seen_weights(begins_us: Longs, lengths_us: Longs, end_us: int) -> Floats:
-    """How many of its like each length stands for: a long one is seen whole only if it begins early enough.
-
-    The weight of a length is 1 / the share of the beginnings after which it fits before the end of the log.
-
-    Parameters
-    ----------
-    begins_us, lengths_us : int64 arrays
-        Beginnings, of which each is as likely as another; lengths that were seen. They need not be paired.
-    end_us : int
-        Of the log.
-    """
-    fits = np.searchsorted(np.sort(begins_us), end_us - lengths_us, side="right") / len(begins_us)
-    return np.asarray(1 / np.maximum(fits, _SELDOM))
 
 
 def fit_arrivals(rows: Rows, window: Window, support: Support) -> Arrivals:

@@ -91,6 +91,9 @@ def quantile_table(values: Floats, sessions: Longs, k: int, most: float = math.i
     inner = [(below[cut] / below[-1], rounded(float(v[cut - 1]))) for cut in cuts[1:-1]]
     first, last = slice(0, cuts[1]), slice(cuts[-2], None)
     low, high = _end(v[first], w[first], float(v[cuts[1] - 1])), _end(v[last], w[last], float(v[cuts[-2] - 1]))
+    # A limit that k sessions have met is one: a context window, say.
+    low = max(low, float(v[0])) if len(np.unique(s[v == v[0]])) >= k else low
+    high = min(high, float(v[-1])) if len(np.unique(s[v == v[-1]])) >= k else high
     points = [(0.0, rounded(min(low, inner[0][1]))), *inner, (1.0, rounded(max(high, inner[-1][1])))]
     return _ascending([(share, min(value, most)) for share, value in points],
                       [v[a] == v[b - 1] for a, b in pairwise(cuts)])

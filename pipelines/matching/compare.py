@@ -26,6 +26,7 @@ __all__ = ["Compared", "compare", "compared_table", "replay_rows"]
 HELD, FAILED, OPEN = "ok", "FAILS", "undecided"
 
 _KS = 0.10
+_DEPTH = 0.05
 _RANK = 0.05
 _PEAK = 0.20
 _KSTAR = 0.10
@@ -58,7 +59,8 @@ class Compared:
 
 def compare(measured: Side, generated: Side) -> list[Compared]:
     """Every line; what the log does not say is left out."""
-    return [*_distributions(measured, generated), *_peaks(measured, generated), *_ranks(measured, generated),
+    return [*_distributions(measured, generated), _mean_depth(measured, generated),
+            *_peaks(measured, generated), *_ranks(measured, generated),
             *_transitions(measured, generated), _kstar(measured, generated), *_orders(measured, generated),
             *_improvements(measured, generated)]
 
@@ -85,6 +87,16 @@ def _distributions(a: Side, b: Side) -> Iterator[Compared]:
         distance = ks_distance(mine, other)
         yield Compared(f"KS of {what}", _count(len(mine)), _count(len(other)), f"{distance:.3f}", f"{within:.3f}",
                        _verdict(distance <= within))
+
+
+def _mean_depth(a: Side, b: Side) -> Compared:
+    """Calls a session: 5 %, or the 95 % reach of the difference of two means."""
+    values = [len(side.rows.t_us) / side.sessions for side in (a, b)]
+    errors = [float(side.rows.depths.std(ddof=1)) / math.sqrt(side.sessions) for side in (a, b)]
+    within = max(_DEPTH, 1.96 * math.hypot(*errors) / values[0])
+    off = values[1] / values[0] - 1
+    return Compared("calls a session", f"{values[0]:.2f}", f"{values[1]:.2f}", f"{100 * off:+.1f}%", f"{within:.1%}",
+                    _verdict(abs(off) <= within))
 
 
 def _peaks(a: Side, b: Side) -> Iterator[Compared]:

@@ -57,7 +57,27 @@ def failed(generated: Side) -> set[str]:
 
 def test_a_side_is_like_itself() -> None:
     assert set(verdicts(side(), side()).values()) == {"ok"}
-    assert len(verdicts(side(), side())) == 3 + 3 + 2 + 1 + 1 + 2 * len(BUDGETS)
+    assert len(verdicts(side(), side())) == 3 + 1 + 3 + 2 + 1 + 1 + 2 * len(BUDGETS)
+
+
+def test_depths_that_are_off_on_average() -> None:
+    # 2.5 calls a session, with a standard error of 0.179: 95 % of differences are within 0.496, a fifth.
+    deeper = replace(side(), rows=_repeated(rows(), 3))
+    line = next(line for line in compare(side(), deeper) if line.what == "calls a session")
+    assert (line.measured, line.generated, line.off, line.verdict) == ("2.50", "7.50", "+200.0%", "FAILS")
+    line = next(line for line in compare(side(), side()) if line.what == "calls a session")
+    assert (line.within, line.verdict) == ("19.8%", "ok")
+
+
+def _repeated(log: Rows, times: int) -> Rows:
+    """The same sessions with every call so many times."""
+    depths = times * log.depths
+    offsets = np.append(0, np.cumsum(depths))
+    columns = {name: np.repeat(getattr(log, name), times) for name in (
+        "session", "t_us", "gap_us", "tokens", "cached", "output", "duration_us", "model", "region", "deployment",
+        "opens")}
+    index = np.arange(offsets[-1]) - np.repeat(offsets[:-1], depths)
+    return replace(log, offsets=offsets, index=index, **columns)
 
 
 def test_peaks_that_are_off() -> None:

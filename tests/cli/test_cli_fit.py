@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.cli import main
+from pipelines.fitting.cut import seen_weights, session_weights
+from pipelines.fitting.roles import fit_classes
 from pipelines.fitting.rows import Rows
-from pipelines.fitting.starts import seen_weights, start_pieces
+from pipelines.fitting.starts import start_pieces
 from pipelines.fitting.support import Support, edges_table, quantile_table
 from pipelines.fitting.tokens import _block, fit_reuse
 from tracesim.measured import DepthTable, GapTables, ReuseTables, Threads
@@ -262,6 +265,17 @@ def test_a_value_that_many_have_is_kept() -> None:
     assert quantile_table(*rows(*[4] * 30), k=10) == ((0, 4), (1, 4))
 
 
+def test_a_limit_that_k_sessions_have_met_is_not_passed() -> None:
+    # The mean of the outer part alone would put the end of the table above 200.
+    log = np.concatenate([np.ones(10), np.arange(2, 162), np.full(10, 200)])
+    table = quantile_table(*rows(*log), k=11)
+    assert table is not None
+    assert table[-1][1] > 200
+    table = quantile_table(*rows(*log), k=10)
+    assert table is not None
+    assert (table[0][1], table[-1][1]) == (1, 200)
+
+
 def test_fewer_sessions_than_k_have_no_table() -> None:
     values, sessions = np.arange(1.0, 101), np.arange(100) % 9
     assert quantile_table(values, sessions, 10) is None
@@ -299,6 +313,63 @@ def test_long_ones_weigh_the_more_the_fewer_fit() -> None:
     begins = np.array([0, 10, 20, 30])
     # The log ends at 40: a length of 5 fits after every beginning, 20 after three, 35 after one, 41 after none.
     assert seen_weights(begins, np.array([5, 20, 35, 41]), 40).tolist() == [1, 4 / 3, 4, 20]
+
+
+def _log_of(starts: Any, depths: Any, gaps: Any, end: float) -> Rows:
+    """Sessions with these starts, depths and gaps between calls (seconds), cut at `end`."""
+    session = np.repeat(np.arange(len(starts)), depths)
+    index = np.arange(len(session)) - np.repeat(np.cumsum(depths) - depths, depths)
+    gap = np.where(index > 0, gaps[:len(session)], 0)
+    total = np.cumsum(gap)
+    t_us = ((starts[session] + total - total[np.cumsum(depths) - depths][session]) * 1e6).astype(np.int64)
+    kept = t_us <= end * 1e6
+    session, index, t_us = session[kept], index[kept], t_us[kept]
+    gap_us, none = (gap[kept] * 1e6).astype(np.int64), np.zeros(len(session), np.int64)
+    offsets = np.append(0, np.cumsum(np.bincount(session)))
+    return Rows(offsets, session, index, t_us, gap_us, none, none, none, none, none, none, none, none, {})
+
+
+def test_sessions_that_may_go_on_weigh_less() -> None:
+    # Ten sessions of two calls 10 s apart, all silent for long; the eleventh has made one call, just now. Of its like
+    # nobody knows a session that ended at one call, so it stands for next to none.
+    log = _log_of(np.append(np.arange(10.0), 1000), np.array([*[2] * 10, 1]), np.full(21, 10.0), 1000)
+    weights = session_weights(log)
+    assert weights[:10] == pytest.approx(1.1, abs=1e-6)  # after ten of eleven starts there is room for 10 s
+    assert weights[10] < 0.1
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32))
+def test_the_mean_depth_of_a_log_that_was_cut(seed: int) -> None:
+    # A mean session takes a thirtieth of the window, of one in a hundred half is lost.
+    rng = np.random.default_rng(seed)
+    depths = np.maximum(rng.lognormal(2.2, 1.1, 4_000).astype(np.int64), 1)
+    log = _log_of(np.sort(rng.uniform(0, 30_000, 4_000)), depths, rng.exponential(60, int(depths.sum())), 30_000)
+    weights = session_weights(log)
+    assert log.depths.mean() < 0.97 * depths.mean()
+    assert float(np.average(log.depths, weights=weights)) == pytest.approx(depths.mean(), rel=0.05)
+
+
+def test_what_fewer_than_k_sessions_do_is_told_together_or_not_at_all() -> None:
+    # Twenty sessions of Spine, Mid; after Mid nine go to Scoped, nine to Fanout, one back to Spine, one nowhere.
+    after = [2] * 9 + [3] * 9 + [0]
+    kind = np.array([kind for each in after for kind in (0, 1, each)] + [0, 1])
+    depths = np.array([3] * 19 + [2])
+    log = _log_of(np.arange(20.0), depths, np.ones(len(kind)), 1e6)
+    log = replace(log, class_of={0: ("spine", "spine")})
+    support = Support(10)
+    classes = fit_classes(log, kind, support)
+    assert classes.first == (1, 0, 0, 0)
+    assert classes.following[0] == (0, 1, 0, 0)
+    # All nineteen are told, as common as the three classes are among all calls: 21, 9 and 9.
+    assert classes.following[1] == pytest.approx((21 / 39, 0, 9 / 39, 9 / 39), abs=2e-4)
+    assert "spine, scoped, fanout among classes after mid (19 sessions): as common as among all calls" in support.pooled
+    # A single session that goes from Spine to Fanout is not told of.
+    kind = np.array([0, 0] * 19 + [0, 3])
+    log = _log_of(np.arange(20.0), np.full(20, 2), np.ones(40), 1e6)
+    support = Support(10)
+    assert fit_classes(replace(log, class_of={0: ("spine", "spine")}), kind, support).following[0] == (1, 0, 0, 0)
+    assert "fanout among classes after spine (1 sessions): left out" in support.pooled
 
 
 def test_parts_of_the_window_in_which_sessions_start() -> None:
