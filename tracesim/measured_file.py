@@ -14,6 +14,7 @@ from tracesim.toml_table import SUM_ERROR, Table
 __all__ = ["depth_table", "duration_tables", "gap_tables", "reuse_tables", "thread_tables"]
 
 _MOST_BANDS = 100
+_MOST_DEPTH = 10**7
 _NONE: Points = ((0.0, 1.0), (1.0, 1.0))  # of a class that has no calls
 
 
@@ -22,7 +23,7 @@ def depth_table(table: Table) -> DepthTable:
     bands = tuple(map(int, table.numbers("bands", None, 1, 10**6)))
     if bands[0] != 1 or list(bands) != sorted(set(bands)) or len(bands) > _MOST_BANDS:
         raise table.wrong("bands", list(bands), f"whole numbers of calls that rise from 1, at most {_MOST_BANDS}")
-    return DepthTable(_law(table, "edges", 1), bands)
+    return DepthTable(_law(table, "edges", 1, _MOST_DEPTH), bands)
 
 
 def gap_tables(table: Table, bands: Sequence[int]) -> GapTables:

@@ -37,6 +37,7 @@ _FOLDER = Path(__file__).parent / "profiles"
 _EXCURSIONS = ("1", "2", "3+")
 _BANDS = len(BANDS) - 1
 _MOST_LABELS = 127  # places and models are counted in a byte
+_YEAR_2100_US = 4_102_444_800_000_000
 
 
 def profiles() -> dict[str, Path]:
@@ -250,5 +251,8 @@ def _window(table: Table) -> Window:
         raise table.wrong("start", start, "a time with an offset, such as 2026-06-15T00:00:00Z")
     moment = start.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     us = (moment.days * 86_400 + moment.seconds) * 10**6 + moment.microseconds
-    return Window(us, table.number("days", 0, 3650, above=True), table.whole("sessions", 1, 10**12),
+    days = table.number("days", 0, 3650, above=True)
+    if us < 0 or us + days * 86_400e6 > _YEAR_2100_US:
+        raise table.wrong("start", start, "a time from 1970 on, from which the days of the window end before 2100")
+    return Window(us, days, table.whole("sessions", 1, 10**12),
                   table.flag("cuts") if "cuts" in table.content else True)

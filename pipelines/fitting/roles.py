@@ -63,8 +63,10 @@ def fit_classes(rows: Rows, kind: Longs, support: Support) -> Classes:
 
 
 def _supported(what: str, kind: Longs, session: Longs, overall: Longs, support: Support) -> Longs:
-    """How often each class is entered; those that fewer than k sessions enter are told together, or left out."""
-    counts = np.bincount(kind, minlength=len(CLASSES))
+    """How often each class is entered, in millionths of a call; those that fewer than k sessions enter are told
+    together, or left out."""
+    weights = 1e6 * support.weights(what, session)
+    counts = np.bincount(kind, weights=weights, minlength=len(CLASSES)).astype(np.int64)
     sessions = [len(np.unique(session[kind == place])) for place in range(len(CLASSES))]
     rare = np.array([0 < number < support.k for number in sessions])
     if not rare.any():
@@ -74,10 +76,7 @@ def _supported(what: str, kind: Longs, session: Longs, overall: Longs, support: 
     names = ", ".join(name for name, few in zip(CLASSES, rare, strict=True) if few)
     support.pooled.append(f"{names} among {what} ({len(np.unique(session[together]))} sessions): "
                           f"{'as common as among all calls' if told else 'left out'}")
-    # Counts a thousandfold, so that shares of the whole have digits to spare.
-    shared = counts[rare].sum() * 1_000 * overall[rare] // overall[rare].sum() if told else 0
-    counts = counts * 1_000
-    counts[rare] = shared
+    counts[rare] = counts[rare].sum() * overall[rare] // overall[rare].sum() if told else 0
     return counts
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from pipelines.fitting.rows import Rows
 from pipelines.fitting.support import Support, rounded
+from telemetry.errors import InputError
 from tracesim.compiled import Floats, Longs
 from tracesim.profile import Arrivals, Window
 
@@ -15,6 +16,7 @@ _HOUR_US = 3_600_000_000
 _LONG = 24  # hours from which on the window begins and ends with an hour, and has hours of its own
 _ROUNDS = 20
 _PIECES = 40
+_MOST_DAYS = 3650  # of a window
 
 
 def fit_window(rows: Rows, *, whole: bool) -> Window:
@@ -23,6 +25,9 @@ def fit_window(rows: Rows, *, whole: bool) -> Window:
     Where no session has calls beyond the log, the window is that of the starts, and cuts no session.
     """
     first, end = int(rows.t_us.min()), int((rows.t_us[rows.offsets[:-1]] if whole else rows.t_us).max())
+    if end - first > _MOST_DAYS * 24 * _HOUR_US:
+        raise InputError(f"the log goes on for {(end - first) / (24 * _HOUR_US):,.0f} days, and a profile for at most "
+                         f"{_MOST_DAYS:,}: are some timestamps of another year? Take those calls out.")
     hour, last = first // _HOUR_US, end // _HOUR_US
     if last - hour < _LONG:
         days = rounded(max(end - first, 1) / (24 * _HOUR_US))
