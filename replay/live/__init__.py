@@ -1,0 +1,1 @@
+"""A real server: started, fed with sessions, read out, stopped."""
