@@ -9,6 +9,7 @@ from typing import Any
 from metrics.catalogue import METRICS
 from metrics.core.classes import ClassRule
 from metrics.core.metric import Metric, measure
+from metrics.core.trace import Trace
 from pipelines.config import Config
 from pipelines.opening import open_trace
 from replay.residency.budgets import parse_budgets
@@ -26,7 +27,8 @@ Rows = list[dict[str, Any]]
 
 
 def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name: str | None, work: Path, *,
-                  metrics: Sequence[Metric] = METRICS, threads: int = 1, memory_limit: str | None = None) -> Numbers:
+                  metrics: Sequence[Metric[Trace]] = METRICS, threads: int = 1,
+                  memory_limit: str | None = None) -> Numbers:
     """Every number of a trace by its key; one that has no value is left out.
 
     Parameters
