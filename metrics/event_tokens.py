@@ -46,7 +46,7 @@ METRIC = Metric(
     numbers=(
         Number("events.reuse", "share", f"sum of cached tokens / sum of context tokens, {_LAST}",
                "sessions that report both counters in one event"),
-        Number("events.context_share", "share", "sum of context tokens / sum of context and output tokens, of each "
+        Number("events.context_share", "share", "sum of context tokens / sum of context and output tokens, "
                f"{_LAST}", "sessions that report both counters in one event"),
         Number("events.context_to_output", "ratio", f"sum of context tokens / sum of output tokens, {_LAST}",
                "sessions that report both counters in one event"),

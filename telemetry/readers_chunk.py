@@ -31,6 +31,7 @@ EVENT_COLUMNS: Final = (
 REQUIRED: Final = ("timestamp", "context_tokens", "event")
 
 _SHOWN: Final = 20
+_COUNTER: Final = "cumulative_"
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,14 @@ def check_required(source: Source, present: Iterable[str], names: Mapping[str, s
         wanted = names.get(name)
         if wanted is None or wanted in available:
             continue
-        close = _close(wanted, present)
+        counters = [column for column in present if column.startswith(_COUNTER)]
+        close = _close(wanted, [column for column in present if column not in counters])
         shown = ", ".join(shorten(column) for column in present[:_SHOWN])
         more = f" and {len(present) - _SHOWN} more" if len(present) > _SHOWN else ""
         guess = f" Close to it: {', '.join(shorten(column) for column in close)}." if close else ""
         example = shorten(close[0]) if close else "NameInYourExport"
+        if counters and name == "context_tokens":
+            guess += " Counters of a session are no tokens of a call: --format events reads event logs."
         raise InputError(
             f"{source.name}: no column {quoted(wanted)} for {name}. The file has: {shown or 'none'}{more}."
             f'{guess} Map the name in --config under [columns]: {name} = "{example}".')

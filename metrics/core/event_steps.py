@@ -6,7 +6,8 @@
 Counters of a session run on from event to event. Where one falls below its last known value, the session was resumed,
 or its events were logged out of order, and the log does not say which: a new run of the session begins there, and its
 totals are the sums of the last values of its runs (as rates of counters are computed elsewhere). Without a fall that
-is the last value. Within a run a counter does not fall, so its last value is its largest.
+is the last value. Within a run a counter does not fall, so its last value is its largest. No session is resumed
+within one instant: events of equal time are taken in the order of their counters.
 """
 
 from __future__ import annotations
@@ -29,17 +30,20 @@ _EVENTS = """
 # A tool's gap leads to the tool event before it, whatever lies between them.
 _STEPS = """
     select session, pos, t_us, tool_event, x, c, o, tool_gap_us, misplaced, fell,
-           cast(sum(fell) over (partition by session order by t_us, pos rows unbounded preceding) as bigint) as run
+           cast(sum(fell) over (partition by session order by {counted} rows unbounded preceding) as bigint) as run
     from (
-        select {session} as session, pos, t_us, tool_event, x, c, o,
+        select {session} as session, pos, t_us, tool_event, x, c, o, cached,
                case when tool_event then t_us - lag(t_us) over (
                    partition by {session}, tool_event order by t_us, pos) end as tool_gap_us,
                {misplaced} as misplaced,
-               case when x < {last_x} over w or cached < {last_cached} over w or o < {last_o} over w
-                    then 1 else 0 end as fell
+               case when x < {last_x} over counters or cached < {last_cached} over counters
+                         or o < {last_o} over counters then 1 else 0 end as fell
         from {events} where events.has_session
-        window w as (partition by {session} order by t_us, pos)
+        window w as (partition by {session} order by t_us, pos),
+               counters as (partition by {session} order by {counted})
     ) as neighbours"""
+
+_COUNTED = "t_us, coalesce(x, -1), coalesce(cached, -1), coalesce(o, -1), pos"
 
 # Of each pair of counters the last values that are known together.
 _SESSIONS = """
@@ -65,6 +69,6 @@ def derive_event_steps(engine: Engine, identity: Identity, *, in_order: bool) ->
     """Make `event_steps` and `event_sessions` from `events`; `in_order`: the whole input is ordered by time."""
     last = {f"last_{name}": engine.dialect.last_known(name) for name in ("x", "cached", "o")}
     engine.create("event_steps", _STEPS.format(
-        session=identity.key, events=identity.known("events"),
+        session=identity.key, counted=_COUNTED, events=identity.known("events"),
         misplaced="false" if in_order else "lag(pos) over w > pos", **last))
     engine.create("event_sessions", _SESSIONS)

@@ -128,6 +128,11 @@ class Census:
             log.derive()
         return log
 
+    @staticmethod
+    def measured(metric: Metric[EventLog], log: EventLog) -> Findings:
+        """What one metric finds in tables that are there."""
+        return measure(metric, log)
+
     def of_events(self, metric: Metric[EventLog], rows: Iterable[Row], window: Window = ALL, **settings: Any) -> Seen:
         return Seen(measure(metric, self.events(rows, window, **settings)))
 
