@@ -36,7 +36,7 @@ def _cdf(ax: Axes, results: ResultsLike) -> None:
 
 
 def _headline(results: ResultsLike) -> Sentence:
-    word = "Most" if value_of(results, "events.tool_share") > 0.5 else "Not most"
+    word = "Most" if value_of(results, "events.tool_share") > 0.5 else "A minority of the"
     return say(results, f"{word} events are tool executions: {{events.tool_share}} of those that say what they are.")
 
 
