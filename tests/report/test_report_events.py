@@ -67,7 +67,7 @@ def test_findings() -> None:
     assert finding("event-tools", store(tool_share=0.5)).startswith("A minority of the events are tool executions")
     assert finding("event-tokens", store()) == (
         "Of the context that sessions have sent, 49.6% was found in the prefix cache. Context makes up 99.7% of the "
-        "tokens, 357× the output. No counter ever falls.")
+        "tokens, 357.0× the output. No counter ever falls.")
     assert "Counters fall at 7 events, in 1 session: what they had counted before is added." in finding(
         "event-tokens", store(counter_falls=7, sessions_with_falls=1))
 
