@@ -47,15 +47,16 @@ def equal(a: Events, b: Events) -> bool:
 
 
 @settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 2**64 - 1), block=st.integers(1, 5000), threads=st.integers(1, 4))
-def test_blocks_and_threads_change_nothing(seed: int, block: int, threads: int) -> None:
-    assert equal(made(seed=seed), made(seed=seed, block=block, threads=threads))
+@given(seed=st.integers(0, 2**64 - 1), block=st.integers(1, 5000), threads=st.integers(1, 4),
+       piece=st.integers(1, 5000))
+def test_blocks_and_threads_change_nothing(seed: int, block: int, threads: int, piece: int) -> None:
+    assert equal(made(seed=seed), made(seed=seed, block=block, threads=threads, piece=piece))
 
 
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**64 - 1))
 def test_the_log_as_a_whole(seed: int) -> None:
-    events = made(seed=seed, block=500)
+    events = made(seed=seed, block=500, piece=700)
     assert (np.diff(events.t_us) >= 0).all()
     assert set(events.session.tolist()) == set(range(300))
     end_us = START_US + 10 * DAY_US
@@ -151,7 +152,7 @@ def test_an_event_that_is_logged_twice_stands_there_twice(tmp_path: Path) -> Non
     at = place  # nothing before it stands twice
     assert rows[at] == rows[at + 1]
     with EventWriter(tmp_path / "events.parquet", LOG, {"seed": "1"}) as writer:
-        for _, piece in EventTimeline(LOG, 1, block=300).pieces():
+        for _, piece in EventTimeline(LOG, 1, block=300, piece=900).pieces():
             writer.add(piece)
     assert pq.read_table(tmp_path / "events.parquet").equals(table.cast(pa.schema(list(SCHEMA))))
     assert writer.rows == len(table)

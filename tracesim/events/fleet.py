@@ -1,4 +1,4 @@
-"""Whole sessions of an event log, and their order in time."""
+"""Whole sessions of an event log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from tracesim.events.profile import EventProfile
 from tracesim.parameters import Arrivals, Window
 from tracesim.philox import Component, Numbers
 
-__all__ = ["EventFleet", "Events", "blocks_of"]
+__all__ = ["HOUR_US", "EventFleet", "Events", "blocks_of"]
+
+HOUR_US = 3_600_000_000
+_DAY_US = 24 * HOUR_US
 
 #: Of the columns of Events.
 _TYPES = (np.int64, np.int64, np.int32, *(np.int8,) * 3, *(np.int64,) * 3, np.bool_, np.bool_)
@@ -78,37 +81,41 @@ class Events:
 
 
 class EventFleet:
-    """The sessions of a profile under a seed, in the order of their first events.
+    """The sessions of a profile under a seed.
+
+    Parameters
+    ----------
+    profile : EventProfile
+    seed : int
+    threads, block : int
+        Blocks drawn side by side, and about how many events there are in one.
 
     Attributes
     ----------
-    order : int64 array
-        Numbers of the sessions.
-    starts_us : int64 array
-        Their first events, microseconds UTC.
-    depths : int64 array
-        Their events.
+    depths, first_us, last_us : int64 arrays
+        Events of each session, and the times of its first and its last one, microseconds UTC.
+    by_hour : int64 array
+        Events in each hour of the window.
     """
 
     def __init__(self, profile: EventProfile, seed: int, *, threads: int, block: int) -> None:
         self._profile, self._numbers = profile, Numbers(seed)
-        count = profile.window.sessions
-        depths = draw_depths(self._numbers, count, depth_table(profile.depth)).astype(np.int64)
-        sessions = np.arange(count, dtype=np.int64)
+        self.depths = draw_depths(self._numbers, profile.window.sessions, depth_table(profile.depth)).astype(np.int64)
+        sessions = np.arange(len(self.depths), dtype=np.int64)
+        hours = -(-round(profile.window.days * _DAY_US) // HOUR_US)
+        self.by_hour = np.zeros(hours, np.int64)
+        ends = []
         with ThreadPoolExecutor(threads) as pool:
-            starts = np.concatenate([*pool.map(lambda part: self._starts(sessions[part], depths[part]),
-                                               blocks_of(depths, block))])
-        self.order = np.argsort(starts, kind="stable")
-        self.starts_us, self.depths = starts[self.order], depths[self.order]
+            for t_us, offsets in pool.map(lambda part: self._clock(sessions[part]), blocks_of(self.depths, block)):
+                ends.append((t_us[offsets[:-1]], t_us[offsets[1:] - 1]))
+                self.by_hour += np.bincount((t_us - profile.window.start_us) // HOUR_US, minlength=hours)
+        self.first_us, self.last_us = (np.concatenate(times) for times in zip(*ends, strict=True))
 
-    def events(self, part: slice) -> Events:
-        """All events of some sessions, by place in `order`, session by session."""
+    def events(self, sessions: Longs) -> Events:
+        """All events of some sessions, session by session."""
         profile, numbers = self._profile, self._numbers
-        sessions, depths = self.order[part], self.depths[part]
-        offsets = _offsets(depths)
-        gap_us = draw_gaps(numbers, sessions, offsets, profile.gaps, profile.longest_us)
-        before = np.cumsum(gap_us)
-        t_us = before - np.repeat(before[offsets[:-1]], depths) + np.repeat(self.starts_us[part], depths)
+        t_us, offsets = self._clock(sessions)
+        depths = self.depths[sessions]
         kind, tool, twice = draw_kinds(numbers, sessions, offsets, profile.kinds, profile.repeats)
         context, cached, output, known = draw_counters(numbers, sessions, offsets, profile.counters)
         model = draw_labels(self._own(sessions)[:, 2], profile.models)
@@ -116,25 +123,32 @@ class EventFleet:
         return Events(t_us, np.repeat(sessions, depths), index.astype(np.int32), kind, tool, np.repeat(model, depths),
                       context, cached, output, known, twice)
 
-    def _starts(self, sessions: Longs, depths: Longs) -> Longs:
-        """First events: so long before the last ones, which lie in the last days of the window, as the gaps say."""
-        profile = self._profile
+    def _clock(self, sessions: Longs) -> tuple[Longs, Longs]:
+        """Times of the events of some sessions, and where those of each begin.
+
+        The last one lies in the last days of the window; the others so long before it as the gaps say.
+        """
+        profile, depths = self._profile, self.depths[sessions]
         offsets = _offsets(depths)
         gap_us = draw_gaps(self._numbers, sessions, offsets, profile.gaps, profile.longest_us)
-        last = Window(profile.window.start_us + profile.longest_us, profile.selected, len(sessions))
-        edges, share = cumulated_rate(last, Arrivals(profile.hours, (1.0,) * 7))
+        final = Window(profile.window.start_us + profile.longest_us, profile.selected, len(sessions))
+        edges, share = cumulated_rate(final, Arrivals(profile.hours, (1.0,) * 7))
         into = np.interp(self._own(sessions)[:, 1], share, edges).astype(np.int64)
-        return last.start_us + into - np.add.reduceat(gap_us, offsets[:-1])
+        first_us = final.start_us + into - np.add.reduceat(gap_us, offsets[:-1])
+        before = np.cumsum(gap_us)
+        return before + np.repeat(first_us - before[offsets[:-1]], depths), offsets
 
     def _own(self, sessions: Longs) -> Floats:
         """Lanes: the first context, the last event, the model, one unused."""
         return self._numbers.of_rows(Component.EVENT_SESSION, sessions, _offsets(np.ones_like(sessions)))
 
 
-def blocks_of(depths: Longs, block: int) -> list[slice]:
-    """Consecutive sessions with about `block` events together, one session at least."""
-    cuts = np.flatnonzero(np.diff(np.cumsum(depths) // block, prepend=-1))
-    edges = [0, *cuts[cuts > 0].tolist(), len(depths)]
+def blocks_of(counts: Longs, block: int) -> list[slice]:
+    """Consecutive places, sessions or hours, with about `block` events together, one place at least."""
+    if not len(counts):
+        return []
+    cuts = np.flatnonzero(np.diff(np.cumsum(counts) // block, prepend=0))
+    edges = [0, *cuts[cuts > 0].tolist(), len(counts)]
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
