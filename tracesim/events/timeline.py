@@ -21,7 +21,7 @@ from tracesim.events.profile import EventProfile
 __all__ = ["EventTimeline"]
 
 #: Events drawn at once, and in a piece unless a single hour has more.
-BLOCK, PIECE = 1 << 19, 1 << 23
+BLOCK, PIECE = 1 << 19, 1 << 22
 
 
 class EventTimeline:
