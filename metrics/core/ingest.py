@@ -19,7 +19,7 @@ from telemetry.schema import CALLS, Rows
 __all__ = ["Ingested", "first_repeat", "ingest"]
 
 # The largest output of an id stays, then the last in input order. Hashes only
-# find the candidates, so that a unique id costs 8 bytes; equality is tested on the ids themselves.
+# find the candidates, so that what is unique costs 8 bytes; equality is tested on the values themselves.
 _SUSPECTS = """
     select {hash} as h from raw where {id} is not null and defect is null
     group by {hash} having count(*) > 1"""
@@ -29,6 +29,12 @@ _REPEATS = """
             partition by raw.{id} order by coalesce(raw.{output}, -1) desc, raw.pos desc) as place
         from raw join suspects on {hash} = suspects.h
         where raw.{id} is not null and raw.defect is null
+    ) as ranked where place > 1"""
+_ALIKE = "select {hash} as h from usable group by {hash} having count(*) > 1"
+_ECHOES = """
+    select pos from (
+        select pos, row_number() over (partition by {same} order by pos desc) as place
+        from usable join suspects on {hash} = suspects.h
     ) as ranked where place > 1"""
 
 
@@ -70,12 +76,15 @@ def ingest(engine: Engine, loaded: Loaded, rules: Sequence[ClassRule], rows: Row
         When nothing in the input can be used.
     """
     tally, defects = loaded.tally, dict(loaded.tally.defects)
-    engine.view("usable", "select * from raw where defect is null")
-    repeats = _drop_repeats(engine, rows) if tally.ids else 0
-    if rows.again:
-        repeats += _drop_equal(engine, rows)
-    if repeats:
-        defects["duplicate"] = defects.get("duplicate", 0) + repeats
+    aside: dict[str, int] = {}
+    _use_all_but(engine, ())
+    for name, find, asked in (("repeats", _repeats, tally.ids > 0), ("echoes", _echoes, rows.again)):
+        count = find(engine, rows) if asked else 0
+        if count:
+            aside[name] = count
+            _use_all_but(engine, [*aside])
+    if aside:
+        defects["duplicate"] = defects.get("duplicate", 0) + sum(aside.values())
         tally = Tally.of(engine, "usable", rows)
     if tally.first_us is None or tally.last_us is None:
         raise InputError(_nothing(loaded.tally.rows, defects))
@@ -100,29 +109,29 @@ def _nothing(rows: int, defects: dict[str, int]) -> str:
             "the timestamp unit in --config.")
 
 
-def _drop_repeats(engine: Engine, rows: Rows) -> int:
-    """Mark all but one record of each id; returns how many."""
+def _repeats(engine: Engine, rows: Rows) -> int:
+    """Make `repeats` of all but one record of each id; returns how many."""
     hashed = engine.dialect.hash64(f"raw.{rows.id}")
     with scratch(engine, "suspects", _SUSPECTS.format(hash=hashed, id=rows.id)):
         engine.create("repeats", _REPEATS.format(hash=hashed, id=rows.id, output=rows.output))
-    repeats: int = engine.row("select count(*) as n from repeats")["n"]
-    if repeats:
-        engine.view("usable", "select * from raw where defect is null and not exists "
-                    "(select 1 from repeats where repeats.pos = raw.pos)")
-    return repeats
+    return _count(engine, "repeats")
 
 
-def _drop_equal(engine: Engine, rows: Rows) -> int:
-    """Of records equal in every column only the last stays; returns how many do not."""
+def _echoes(engine: Engine, rows: Rows) -> int:
+    """Make `echoes` of all but the last of the usable records equal in every column; returns how many."""
     same = ", ".join(name for name in stored(rows) if name != "defect")
-    engine.create(
-        "echoes",
-        f"select pos from (select pos, row_number() over (partition by {same} order by pos desc) as place "
-        "from usable) as ranked where place > 1",
-    )
-    echoes: int = engine.row("select count(*) as n from echoes")["n"]
-    if echoes:
-        engine.create("kept",
-                      "select * from usable where not exists (select 1 from echoes where echoes.pos = usable.pos)")
-        engine.view("usable", "select * from kept")
-    return echoes
+    hashed = engine.dialect.hash64(same)
+    with scratch(engine, "suspects", _ALIKE.format(hash=hashed)):
+        engine.create("echoes", _ECHOES.format(hash=hashed, same=same))
+    return _count(engine, "echoes")
+
+
+def _count(engine: Engine, table: str) -> int:
+    found: int = engine.row(f"select count(*) as n from {table}")["n"]
+    return found
+
+
+def _use_all_but(engine: Engine, tables: Sequence[str]) -> None:
+    """Make the view `usable` of the records without a defect whose `pos` is in none of the tables."""
+    besides = "".join(f" and not exists (select 1 from {table} where {table}.pos = raw.pos)" for table in tables)
+    engine.view("usable", f"select * from raw where defect is null{besides}")
