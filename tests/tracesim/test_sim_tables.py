@@ -16,7 +16,7 @@ from tracesim.compiled import Longs
 from tracesim.depth_table import bands_of, draw_depths_of_table, scores_in_bands
 from tracesim.gap_tables import draw_gaps_of_tables
 from tracesim.laws import Points, Tables, share_below
-from tracesim.measured import Cell, DepthTable, DurationTables, GapTables, ReuseTables, Threads
+from tracesim.measured import Busy, Cell, DepthTable, DurationTables, GapTables, Largest, ReuseTables, Threads
 from tracesim.measured_text import profile_text
 from tracesim.philox import Numbers
 from tracesim.profile import Placement, Profile, Turns
@@ -36,18 +36,28 @@ def always(value: float) -> Points:
     return (0.0, value), (1.0, value)
 
 
+EVEN: Points = ((0.0, 0.0), (1.0, 1.0))
+
+
+def largest(**parts: object) -> Largest:
+    """One band, two classes: the first has the peak of 1,000."""
+    plain = {"peak": ((always(1_000),),) * 2, "follows": (0.0,), "holds": ((1.0,), (0.0,)), "share": ((ONE,), (ONE,)),
+             "power": (1.0, 1.0)}
+    return Largest(**{**plain, **parts})  # type: ignore[arg-type]
+
+
 def threads(**parts: object) -> Threads:
-    """One band, two classes: every thread grows evenly from half of its peak of 1,000."""
-    plain = {"peak": (always(1_000),), "follows": (0.0,), "share": (ONE, ONE), "first": ((HALF,), (HALF,)),
-             "step": (ONE,) * 5, "stays": (0.0, 0.0), "compacts": (0.0, 0.0), "extracts": (0.0, 0.0),
-             "remaining": (HALF, HALF), "extract": (HALF, HALF)}
+    """One band, two classes: every thread grows evenly from half of its largest, and the first has a peak of 1,000."""
+    plain = {"largest": largest(), "first": ((HALF,), (HALF,)), "step": (ONE,) * 5, "stays": (0.0, 0.0),
+             "compacts": (0.0, 0.0), "extracts": (0.0, 0.0), "remaining": (HALF, HALF), "extract": (HALF, HALF),
+             "level": ((EVEN,), (EVEN,))}
     return Threads(**{**plain, **parts})  # type: ignore[arg-type]
 
 
 def contexts(kinds: list[int], law: Threads, seed: int = 1) -> list[int]:
     kind = np.array(kinds, np.int8)
     band, score = np.zeros(1, np.int64), np.zeros(1)
-    return draw_threads(Numbers(seed), 0, offsets_of(len(kinds)), band, score, kind, law).tolist()
+    return draw_threads(Numbers(seed), 0, offsets_of(len(kinds)), band, score, kind, (1,), law).tolist()
 
 
 MEASURED = Profile(
@@ -56,10 +66,13 @@ MEASURED = Profile(
     depth=DepthTable(((0.0, 1.0), (0.5, 2.0), (1.0, 30.0)), (1, 2)), turns=Turns((0.0, 0.25)),
     gaps=GapTables((always(5), ((0.0, 1.0), (1.0, 50.0))), (always(60), always(600)), (0.5, 0.0)),
     classes=FLEET.classes, placement=None,
-    context=Threads((always(500), ((0.0, 1e3), (1.0, 1e5))), (0.0, 0.5), (ONE, HALF), ((HALF, ONE), (HALF, HALF)),
-                    (ONE,) * 5, (0.1, 0.0), (0.1, 0.2), (0.1, 0.0), (HALF, HALF), (HALF, HALF)),
+    context=Threads(
+        Largest(((always(500), ((0.0, 1e3), (1.0, 1e5))), (ONE, always(3e4))), (0.0, 0.5), ((1.0, 0.25), (0.5, 1.0)),
+                ((ONE, HALF), (HALF, ((0.0, 0.1), (1.0, 2.0)))), (1.0, 0.25)),
+        ((HALF, ONE), (HALF, HALF)), (ONE,) * 5, (0.1, 0.0), (0.1, 0.2), (0.1, 0.0), (HALF, HALF), (HALF, HALF),
+        ((EVEN, ((0.0, 0.0), (0.5, 0.75), (1.0, 1.0))), (EVEN, EVEN))),
     reuse=ReuseTables((*(Cell(name, None, HALF) for name in SITUATIONS), Cell("same.spine", 0, ONE)), 16, 1.0),
-    durations=DurationTables(HALF, None), unsessioned_per_session=0.1)
+    durations=DurationTables((Busy(HALF, 1.0),) * 5 + (Busy(always(20), 0.125),), None), unsessioned_per_session=0.1)
 
 
 def test_values_between_points() -> None:
