@@ -51,7 +51,8 @@ def draw_largest(numbers: Numbers, first: int, offsets: Longs, band: Longs, scor
     share = np.ones(len(kind))
     share[begins] = Tables([each for laws in largest.share for each in laws]).draw(
         law[begins], numbers.of_calls(Component.CONTEXT, first, offsets)[begins, 0])
-    return _reached(offsets, kind, holder, peak, share, np.array(largest.power))
+    power = np.array(largest.power).ravel()[law]
+    return _reached(offsets, kind, holder, peak, share, power)
 
 
 @compiled
@@ -80,7 +81,7 @@ def _reached(offsets: Longs, kind: Small, holder: Longs, peak: Floats, share: Fl
         for row in range(offsets[place], offsets[place + 1]):
             at = kind[row]
             if most[at] < 0.0:
-                usual = share[row] * (max(peak[place], 1.0) / USUAL) ** (power[at] - 1.0)
+                usual = share[row] * (max(peak[place], 1.0) / USUAL) ** (power[row] - 1.0)
                 most[at] = peak[place] * (1.0 if at == holder[place] else min(usual, 1.0))
             reached[row] = most[at]
     return reached

@@ -61,15 +61,16 @@ class Largest:
     share : tuple of tuple of Points
         By class, then by band of the thread's calls: largest context of another thread / that of the session, were that
         one `largest.USUAL` tokens.
-    power : tuple of float
-        By class: with which power of the session's largest context that of another thread goes; 1 = a share of it.
+    power : tuple of tuple of float
+        By class, then by band of the thread's calls: with which power of the session's largest context that of another
+        thread goes; 1 = a share of it.
     """
 
     peak: tuple[tuple[Points, ...], ...]
     follows: tuple[float, ...]
     holds: tuple[tuple[float, ...], ...]
     share: tuple[tuple[Points, ...], ...]
-    power: tuple[float, ...]
+    power: tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)

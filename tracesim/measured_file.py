@@ -51,7 +51,7 @@ def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) ->
         peak=_laws_by_band(by_class, "peak", count), follows=tuple(row.number("follows", -1, 1) for row in by_band),
         holds=tuple((0.0,) * count if row is None else row.numbers("holds", count) for row in by_class),
         share=_laws_by_band(by_class, "share", count),
-        power=tuple(1.0 if row is None else row.number("power", 0, 10) for row in by_class))
+        power=tuple((1.0,) * count if row is None else row.numbers("power", count, 0, 10) for row in by_class))
     return Threads(
         largest=largest, first=_laws_by_band(by_class, "first", count, 1),
         step=tuple(_law(row, "step", 0) for row in _rows(table, "steps", QUARTERS + 1, ("step",))),

@@ -88,7 +88,7 @@ def _contexts(profile: Profile) -> Iterable[str]:
 def _largest(largest: Largest, place: int) -> Iterable[str]:
     """What a class reaches."""
     return (f"peak = {_by_band(largest.peak[place])}", f"holds = {_row(largest.holds[place])}",
-            f"share = {_by_band(largest.share[place])}", f"power = {largest.power[place]!r}")
+            f"share = {_by_band(largest.share[place])}", f"power = {_row(largest.power[place])}")
 
 
 def _reuse(profile: Profile) -> Iterable[str]:

@@ -117,17 +117,26 @@ def _weights(calls: Floats, holder: Longs) -> Floats:
 
 
 def _shares(rows: Rows, kind: Longs, holder: Longs, reached: Longs, depth: DepthTable,
-            support: Support) -> tuple[tuple[tuple[Points, ...], ...], tuple[float, ...]]:  # fmt: skip
+            support: Support) -> tuple[tuple[tuple[Points, ...], ...], tuple[tuple[float, ...], ...]]:  # fmt: skip
     """What threads reach that do not have the peak: by class the share of a usual peak, by band, and the power."""
     index, length = thread_places(rows.offsets, kind.astype(np.int8))
     chosen = np.flatnonzero((index == 0) & (kind != holder[rows.session]) & (reached > 0))
     session, band = rows.session[chosen], bands_of(length[chosen], depth.bands)
     most, peak, kind = reached[chosen], rows.peaks[rows.session[chosen]], kind[chosen]
-    power = [log_slope(peak[kind == place], most[kind == place], band[kind == place], _MOST_POWER)
-             if support.enough(session[kind == place]) else 1.0 for place in range(len(CLASSES))]
-    share = most / peak * (peak / USUAL) ** (1 - np.array(power)[kind])
-    whole = support.law("threads below the largest", share, session, _WHOLE, "the largest") or _WHOLE
-    found = [support.by_band(f"threads of {name} below the largest", share[kind == place], session[kind == place],
-                             band[kind == place], band_names(depth, "threads of"), whole, "all classes")
-             for place, name in enumerate(CLASSES)]
-    return tuple(found), tuple(power)
+    names = band_names(depth, "threads of")
+    whole = support.law("threads below the largest", most / peak, session, _WHOLE, "the largest") or _WHOLE
+    found, powers = [], []
+    for place, name in enumerate(CLASSES):
+        mine = np.flatnonzero(kind == place)
+        what = f"threads of {name} below the largest"
+        if not support.enough(session[mine]):
+            found.append((whole,) * len(names))
+            powers.append((1.0,) * len(names))
+            continue
+        group = support.joined(what, session[mine], band[mine], names)[band[mine]]
+        power = np.array([log_slope(peak[mine[group == each]], most[mine[group == each]], _MOST_POWER)
+                          for each in range(int(group.max()) + 1)])
+        share = most[mine] / peak[mine] * (peak[mine] / USUAL) ** (1 - power[group])
+        found.append(Support(support.k).by_band(what, share, session[mine], band[mine], names, whole, ""))
+        powers.append(tuple(power[Support(support.k).joined(what, session[mine], band[mine], names)].tolist()))
+    return tuple(found), tuple(powers)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipelines.fitting.pace import band_names
 from pipelines.fitting.rows import Rows
-from pipelines.fitting.support import Support, quantile_table, rounded
+from pipelines.fitting.support import Support, bounded_weights, quantile_table, rounded
 from tracesim.compiled import Flags, Floats, Longs
 from tracesim.depth_table import bands_of
 from tracesim.laws import Points, Tables
@@ -68,9 +68,11 @@ def _drawn(rows: Rows, kind: Longs, bands: tuple[int, ...], threads: Threads, ea
 
 def _law(level: Floats, drawn: Floats, session: Longs, chosen: Flags, k: int) -> Points:
     rounds = len(drawn) // len(level)
-    tables = [quantile_table(values[mine], np.tile(session, times)[mine], k, 1.0)
-              for values, times, mine in ((drawn, rounds, np.tile(chosen, rounds) & (drawn < _BELOW)),
-                                          (level, 1, chosen & (level < _BELOW)))]
+    tables = []
+    for values, times in ((drawn, rounds), (level, 1)):
+        mine = np.tile(chosen, times) & (values < _BELOW)
+        of = np.tile(session, times)[mine]
+        tables.append(quantile_table(values[mine], of, k, 1.0, bounded_weights(of, np.ones(len(of)), k)))
     return rising(tables[0], tables[1]) if tables[0] is not None and tables[1] is not None else _AS_DRAWN
 
 

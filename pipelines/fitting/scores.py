@@ -43,22 +43,18 @@ def score_correlation(a: Floats, b: Floats) -> float:
     return min(max(float(np.mean((a - a.mean()) * (b - b.mean()))) / spread, -1.0), 1.0) if spread else 0.0
 
 
-def log_slope(x: Floats | Longs, y: Floats | Longs, group: Longs, most: float) -> float:
-    """The power of x that y goes with, from 0 to `most`: least squares of logarithms within groups, three digits.
-
-    1 where x is the same throughout a group.
+def log_slope(x: Floats | Longs, y: Floats | Longs, most: float, weights: Floats | None = None) -> float:
+    """The power of x that y goes with, from 0 to `most`: least squares of logarithms, three digits; 1 if x is constant.
 
     Parameters
     ----------
     x, y : arrays of shape (n,)
         Above 0.
-    group : int64 array of shape (n,)
     most : float
+    weights : float64 array of shape (n,), optional
     """
+    w = np.ones(len(x)) if weights is None else weights
     a, b = np.log(x), np.log(y)
-    for each in np.unique(group):
-        mine = group == each
-        a[mine] -= a[mine].mean()
-        b[mine] -= b[mine].mean()
-    square = float(a @ a)
-    return min(max(float(f"{float(a @ b) / square:.3g}"), 0.0), most) if square > _SAME else 1.0
+    a = a - np.average(a, weights=w)
+    square = float((w * a) @ a)
+    return min(max(float(f"{float((w * a) @ b) / square:.3g}"), 0.0), most) if square > _SAME else 1.0

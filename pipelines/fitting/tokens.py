@@ -6,7 +6,7 @@ import numpy as np
 
 from pipelines.fitting.rows import Rows
 from pipelines.fitting.scores import log_slope
-from pipelines.fitting.support import Support, sure
+from pipelines.fitting.support import Support, bounded_weights, sure
 from tracesim.compiled import Flags, Floats, Ints, Longs
 from tracesim.duration_tables import BUSY_GAPS_S, busy_band
 from tracesim.laws import Points
@@ -92,8 +92,10 @@ def _busy(rows: Rows, support: Support) -> tuple[Busy, ...] | None:
     for each in range(int(group.max()) + 1):
         mine = np.flatnonzero(group[band] == each)
         some = mine[seconds[mine] > 0]
-        power = log_slope(gap_s[some], seconds[some], np.zeros(len(some), np.int64), 1.0) if support.enough(
-            session[some]) else 1.0
+        power = 1.0
+        if support.enough(session[some]):
+            power = log_slope(gap_s[some], seconds[some], 1.0, bounded_weights(session[some], np.ones(len(some)),
+                                                                               support.k))
         law = support.law("engine time", seconds[mine] / gap_s[mine] ** power, session[mine], None, "")
         found.append(Busy(sure(law), power))
     return tuple(found[each] for each in group)
