@@ -16,14 +16,14 @@ from tracesim.laws import Tables
 from tracesim.measured import Largest
 from tracesim.philox import Component, Numbers
 
-__all__ = ["USUAL", "draw_largest"]
+__all__ = ["USUAL", "cells_of", "draw_largest"]
 
 #: The peak for which shares are told, in tokens.
 USUAL = 100_000
 
 
 def draw_largest(numbers: Numbers, first: int, offsets: Longs, band: Longs, score: Floats, kind: Small, index: Longs,
-                 law: Longs, largest: Largest) -> Floats:  # fmt: skip
+                 length_band: Longs, largest: Largest) -> Floats:  # fmt: skip
     """Largest context of the thread of each call, in tokens.
 
     Parameters
@@ -38,8 +38,8 @@ def draw_largest(numbers: Numbers, first: int, offsets: Longs, band: Longs, scor
         Class of each call.
     index : int64 array
         Place of each call in its thread, from 0.
-    law : int64 array
-        Place of each call in tables by class, then by band of its thread.
+    length_band : int64 array
+        Band of the calls of its thread, of each call.
     largest : Largest
     """
     own = numbers.of_sessions(Component.CONTEXT_OF_SESSION, first, len(band))
@@ -48,11 +48,19 @@ def draw_largest(numbers: Numbers, first: int, offsets: Longs, band: Longs, scor
     peak = Tables([each for laws in largest.peak for each in laws]).draw(
         holder * len(largest.follows) + band, leaning(own[:, 0], score, np.array(largest.follows)[band]))
     begins = np.flatnonzero(index == 0)
+    session = np.repeat(np.arange(len(band)), np.diff(offsets))[begins]
+    cells = cells_of(length_band[begins], peak[session], largest.edges)
+    law = kind[begins].astype(np.int64) * len(largest.share[0]) + cells
     share = np.ones(len(kind))
     share[begins] = Tables([each for laws in largest.share for each in laws]).draw(
-        law[begins], numbers.of_calls(Component.CONTEXT, first, offsets)[begins, 0])
-    power = np.array(largest.power).ravel()[law]
-    return _reached(offsets, kind, holder, peak, share, power)
+        law, numbers.of_calls(Component.CONTEXT, first, offsets)[begins, 0])
+    share[begins] *= (np.maximum(peak[session], 1.0) / USUAL) ** (np.array(largest.power).ravel()[law] - 1.0)
+    return _reached(offsets, kind, holder, peak, share)
+
+
+def cells_of(length_band: Longs, peak: Floats, edges: tuple[float, ...]) -> Longs:
+    """Place of threads in tables by band of their calls, then by part of the session's peak."""
+    return length_band * (len(edges) + 1) + np.searchsorted(np.array(edges), peak)
 
 
 @compiled
@@ -72,7 +80,7 @@ def _holders(offsets: Longs, kind: Small, weights: Floats, u: Floats) -> Longs:
 
 
 @compiled
-def _reached(offsets: Longs, kind: Small, holder: Longs, peak: Floats, share: Floats, power: Floats) -> Floats:
+def _reached(offsets: Longs, kind: Small, holder: Longs, peak: Floats, share: Floats) -> Floats:
     """The peak in one thread, a share of it in the others: that of the first call of each."""
     reached = np.empty(len(kind), np.float64)
     most = np.empty(128, np.float64)
@@ -81,7 +89,6 @@ def _reached(offsets: Longs, kind: Small, holder: Longs, peak: Floats, share: Fl
         for row in range(offsets[place], offsets[place + 1]):
             at = kind[row]
             if most[at] < 0.0:
-                usual = share[row] * (max(peak[place], 1.0) / USUAL) ** (power[row] - 1.0)
-                most[at] = peak[place] * (1.0 if at == holder[place] else min(usual, 1.0))
+                most[at] = peak[place] * (1.0 if at == holder[place] else min(share[row], 1.0))
             reached[row] = most[at]
     return reached

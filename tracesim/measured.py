@@ -58,17 +58,20 @@ class Largest:
         By band of depth: correlation of the normal scores of peak and depth of the sessions in it.
     holds : tuple of tuple of float
         By class, then by band of depth: weight of a call, where the peak is dealt to the class of one of them.
+    edges : tuple of float
+        Parts of the peak: up to each of these, and beyond the last; ascending, in tokens.
     share : tuple of tuple of Points
-        By class, then by band of the thread's calls: largest context of another thread / that of the session, were that
-        one `largest.USUAL` tokens.
+        By class, then by cell (`largest.cells_of`: band of the thread's calls, part of the peak): largest context of
+        another thread / that of the session, were that one `largest.USUAL` tokens.
     power : tuple of tuple of float
-        By class, then by band of the thread's calls: with which power of the session's largest context that of another
-        thread goes; 1 = a share of it.
+        By class, then by cell: with which power of the session's largest context that of another thread goes; 1 = a
+        share of it.
     """
 
     peak: tuple[tuple[Points, ...], ...]
     follows: tuple[float, ...]
     holds: tuple[tuple[float, ...], ...]
+    edges: tuple[float, ...]
     share: tuple[tuple[Points, ...], ...]
     power: tuple[tuple[float, ...], ...]
 

@@ -36,7 +36,10 @@ def gap_tables(table: Table, bands: Sequence[int]) -> GapTables:
 
 
 def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) -> Threads:
-    table.only(("bands", "steps", "classes"))
+    table.only(("bands", "steps", "classes", "edges"))
+    edges = table.numbers("edges", None, 0)
+    if list(edges) != sorted(set(edges)) or len(edges) > _MOST_BANDS:
+        raise table.wrong("edges", list(edges), f"tokens that rise, at most {_MOST_BANDS}")
     by_band = _rows(table, "bands", len(bands), ("follows",))
     by_class = _by_class(table, classes, ("peak", "holds", "share", "power", "first", "stays", "compacts", "extracts",
                                               "remaining", "extract", "level"))
@@ -46,12 +49,12 @@ def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) ->
         if row is not None and sum(chances) > 1 + SUM_ERROR:
             raise row.wrong("extracts", chances[2], f"a probability that leaves room for stays and compacts, "
                             f"{chances[0]:g} and {chances[1]:g}")
-    count = len(bands)
+    count, cells = len(bands), len(bands) * (len(edges) + 1)
     largest = Largest(
         peak=_laws_by_band(by_class, "peak", count), follows=tuple(row.number("follows", -1, 1) for row in by_band),
         holds=tuple((0.0,) * count if row is None else row.numbers("holds", count) for row in by_class),
-        share=_laws_by_band(by_class, "share", count),
-        power=tuple((1.0,) * count if row is None else row.numbers("power", count, 0, 10) for row in by_class))
+        edges=edges, share=_laws_by_band(by_class, "share", cells),
+        power=tuple((1.0,) * cells if row is None else row.numbers("power", cells, 0, 10) for row in by_class))
     return Threads(
         largest=largest, first=_laws_by_band(by_class, "first", count, 1),
         step=tuple(_law(row, "step", 0) for row in _rows(table, "steps", QUARTERS + 1, ("step",))),

@@ -71,7 +71,7 @@ def _pace(profile: Profile) -> Iterable[str]:
 def _contexts(profile: Profile) -> Iterable[str]:
     context = profile.context
     assert isinstance(context, Threads)
-    yield "[context]"
+    yield from ("[context]", f"edges = {_row(context.largest.edges)}")
     for follows in context.largest.follows:
         yield from ("[[context.bands]]", f"follows = {follows!r}")
     for step in context.step:

@@ -50,7 +50,7 @@ def draw_threads(numbers: Numbers, first: int, offsets: Longs, band: Longs, scor
     index, length = thread_places(offsets, kind)
     law = _law(kind, length, bands)
     levels = _levels(numbers, first, offsets, kind, index, length, law, threads)
-    reached = draw_largest(numbers, first, offsets, band, score, kind, index, law, threads.largest)
+    reached = draw_largest(numbers, first, offsets, band, score, kind, index, bands_of(length, bands), threads.largest)
     shares = Tables([each for laws in threads.level for each in laws]).draw(law, levels)
     return np.minimum(reached * shares + 0.5, _MOST).astype(np.int64)
 

@@ -10,7 +10,7 @@ from pipelines.fitting.scores import log_slope, normal_scores, score_correlation
 from pipelines.fitting.support import Support, rounded, sure
 from tracesim.compiled import Floats, Longs
 from tracesim.depth_table import bands_of
-from tracesim.largest import USUAL
+from tracesim.largest import USUAL, cells_of
 from tracesim.laws import Points
 from tracesim.measured import DepthTable, Largest
 from tracesim.profile import CLASSES
@@ -20,6 +20,7 @@ __all__ = ["fit_largest"]
 
 _ROUNDS = 200  # each weight follows from the others
 _MOST_POWER = 2.0
+_PARTS = (0.25, 0.5, 0.75)  # sessions whose peaks are below the edges of the parts
 _WHOLE: Points = ((0.0, 1.0), (1.0, 1.0))
 
 
@@ -40,8 +41,9 @@ def fit_largest(rows: Rows, kind: Longs, reached: Longs, depth: DepthTable, supp
     peak, table = _peaks(rows.peaks, holder, band, band_names(depth), support)
     score = scores_within(rows.peaks, table)
     follows = [_follows(rows.depths[band == place], score[band == place], support) for place in range(len(depth.bands))]
-    share, power = _shares(rows, kind, holder, reached, depth, support)
-    return Largest(peak, tuple(follows), _holds(rows, kind, holder, band, band_names(depth), support), share, power)
+    edges = tuple(sorted({rounded(float(edge)) for edge in np.quantile(rows.peaks, _PARTS)}))
+    share, power = _shares(rows, kind, holder, reached, depth, edges, support)
+    return Largest(peak, tuple(follows), _holds(rows, kind, holder, band, band_names(depth), support), edges, share, power)
 
 
 def _follows(depths: Longs, score: Floats, support: Support) -> float:
@@ -116,14 +118,14 @@ def _weights(calls: Floats, holder: Longs) -> Floats:
     return weight
 
 
-def _shares(rows: Rows, kind: Longs, holder: Longs, reached: Longs, depth: DepthTable,
+def _shares(rows: Rows, kind: Longs, holder: Longs, reached: Longs, depth: DepthTable, edges: tuple[float, ...],
             support: Support) -> tuple[tuple[tuple[Points, ...], ...], tuple[tuple[float, ...], ...]]:  # fmt: skip
-    """What threads reach that do not have the peak: by class the share of a usual peak, by band, and the power."""
+    """What threads reach that do not have the peak: by class, by cell, the share of a usual peak, and the power."""
     index, length = thread_places(rows.offsets, kind.astype(np.int8))
     chosen = np.flatnonzero((index == 0) & (kind != holder[rows.session]) & (reached > 0))
-    session, band = rows.session[chosen], bands_of(length[chosen], depth.bands)
-    most, peak, kind = reached[chosen], rows.peaks[rows.session[chosen]], kind[chosen]
-    names = band_names(depth, "threads of")
+    session, most, peak, kind = rows.session[chosen], reached[chosen], rows.peaks[rows.session[chosen]], kind[chosen]
+    cell = cells_of(bands_of(length[chosen], depth.bands), peak.astype(np.float64), edges)
+    names = [f"{band} in {part}" for band in band_names(depth, "threads of") for part in _part_names(edges)]
     whole = support.law("threads below the largest", most / peak, session, _WHOLE, "the largest") or _WHOLE
     found, powers = [], []
     for place, name in enumerate(CLASSES):
@@ -133,10 +135,14 @@ def _shares(rows: Rows, kind: Longs, holder: Longs, reached: Longs, depth: Depth
             found.append((whole,) * len(names))
             powers.append((1.0,) * len(names))
             continue
-        group = support.joined(what, session[mine], band[mine], names)[band[mine]]
-        power = np.array([log_slope(peak[mine[group == each]], most[mine[group == each]], _MOST_POWER)
-                          for each in range(int(group.max()) + 1)])
-        share = most[mine] / peak[mine] * (peak[mine] / USUAL) ** (1 - power[group])
-        found.append(Support(support.k).by_band(what, share, session[mine], band[mine], names, whole, ""))
-        powers.append(tuple(power[Support(support.k).joined(what, session[mine], band[mine], names)].tolist()))
+        group = support.joined(what, session[mine], cell[mine], names)
+        power = np.array([log_slope(peak[mine[group[cell[mine]] == each]], most[mine[group[cell[mine]] == each]],
+                                    _MOST_POWER) for each in range(int(group.max()) + 1)])[group]
+        share = most[mine] / peak[mine] * (peak[mine] / USUAL) ** (1 - power[cell[mine]])
+        found.append(Support(support.k).by_band(what, share, session[mine], cell[mine], names, whole, ""))
+        powers.append(tuple(power.tolist()))
     return tuple(found), tuple(powers)
+
+
+def _part_names(edges: tuple[float, ...]) -> list[str]:
+    return [*(f"peaks to {edge:g}" for edge in edges), f"peaks above {edges[-1]:g}"]
