@@ -43,7 +43,8 @@ def fit_largest(rows: Rows, kind: Longs, reached: Longs, depth: DepthTable, supp
     follows = [_follows(rows.depths[band == place], score[band == place], support) for place in range(len(depth.bands))]
     edges = tuple(sorted({rounded(float(edge)) for edge in np.quantile(rows.peaks, _PARTS)}))
     share, power = _shares(rows, kind, holder, reached, depth, edges, support)
-    return Largest(peak, tuple(follows), _holds(rows, kind, holder, band, band_names(depth), support), edges, share, power)
+    holds = _holds(rows, kind, holder, band, band_names(depth), support)
+    return Largest(peak, tuple(follows), holds, edges, share, power)
 
 
 def _follows(depths: Longs, score: Floats, support: Support) -> float:
