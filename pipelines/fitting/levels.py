@@ -6,7 +6,7 @@ import numpy as np
 
 from pipelines.fitting.pace import band_names
 from pipelines.fitting.rows import Rows
-from pipelines.fitting.support import Support, bounded_weights, quantile_table, rounded
+from pipelines.fitting.support import Support, rounded
 from tracesim.compiled import Flags, Floats, Longs
 from tracesim.depth_table import bands_of
 from tracesim.laws import Points, Tables
@@ -49,8 +49,9 @@ def fit_levels(rows: Rows, kind: Longs, level: Floats, depth: DepthTable, thread
         if not support.enough(rows.session[mine]):
             found.append((_AS_DRAWN,) * len(names))
             continue
-        group = support.joined(f"contexts of {name}", rows.session[mine], band[mine], names)
-        laws = [_law(level, drawn, rows.session, (kind == place) & (group[band] == each), support.k)
+        what = f"contexts of {name}"
+        group = support.joined(what, rows.session[mine], band[mine], names)
+        laws = [_law(what, level, drawn, rows.session, (kind == place) & (group[band] == each), support)
                 for each in range(int(group.max()) + 1)]
         found.append(tuple(laws[each] for each in group))
     return tuple(found)
@@ -66,13 +67,13 @@ def _drawn(rows: Rows, kind: Longs, bands: tuple[int, ...], threads: Threads, ea
     return np.concatenate(parts)
 
 
-def _law(level: Floats, drawn: Floats, session: Longs, chosen: Flags, k: int) -> Points:
-    rounds = len(drawn) // len(level)
+def _law(what: str, level: Floats, drawn: Floats, session: Longs, chosen: Flags, support: Support) -> Points:
+    """From what is drawn of the chosen calls to what they have; as drawn where fewer than k sessions tell."""
     tables = []
-    for values, times in ((drawn, rounds), (level, 1)):
+    for values, told in ((drawn, Support(support.k)), (level, support)):
+        times = len(values) // len(level)
         mine = np.tile(chosen, times) & (values < _BELOW)
-        of = np.tile(session, times)[mine]
-        tables.append(quantile_table(values[mine], of, k, 1.0, bounded_weights(of, np.ones(len(of)), k)))
+        tables.append(told.law(what, values[mine], np.tile(session, times)[mine], None, "", 1.0))
     return rising(tables[0], tables[1]) if tables[0] is not None and tables[1] is not None else _AS_DRAWN
 
 
