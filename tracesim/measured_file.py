@@ -37,7 +37,7 @@ def gap_tables(table: Table, bands: Sequence[int]) -> GapTables:
 
 def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) -> Threads:
     table.only(("bands", "steps", "classes", "edges"))
-    edges = table.numbers("edges", None, 0)
+    edges = table.numbers("edges", None, 0) if table.value("edges", "a list of tokens") != [] else ()
     if list(edges) != sorted(set(edges)) or len(edges) > _MOST_BANDS:
         raise table.wrong("edges", list(edges), f"tokens that rise, at most {_MOST_BANDS}")
     by_band = _rows(table, "bands", len(bands), ("follows",))

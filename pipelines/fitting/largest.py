@@ -20,7 +20,7 @@ __all__ = ["fit_largest"]
 
 _ROUNDS = 200  # each weight follows from the others
 _MOST_POWER = 2.0
-_PARTS = (0.25, 0.5, 0.75)  # sessions whose peaks are below the edges of the parts
+_PARTS = (0.25, 0.5, 0.75)  # shares of sessions whose peaks are below the edges of the parts
 _WHOLE: Points = ((0.0, 1.0), (1.0, 1.0))
 
 
@@ -41,7 +41,7 @@ def fit_largest(rows: Rows, kind: Longs, reached: Longs, depth: DepthTable, supp
     peak, table = _peaks(rows.peaks, holder, band, band_names(depth), support)
     score = scores_within(rows.peaks, table)
     follows = [_follows(rows.depths[band == place], score[band == place], support) for place in range(len(depth.bands))]
-    edges = tuple(sorted({rounded(float(edge)) for edge in np.quantile(rows.peaks, _PARTS)}))
+    edges = _edges(rows.peaks, support.k)
     share, power = _shares(rows, kind, holder, reached, depth, edges, support)
     holds = _holds(rows, kind, holder, band, band_names(depth), support)
     return Largest(peak, tuple(follows), holds, edges, share, power)
@@ -145,5 +145,15 @@ def _shares(rows: Rows, kind: Longs, holder: Longs, reached: Longs, depth: Depth
     return tuple(found), tuple(powers)
 
 
+def _edges(peak: Longs, k: int) -> tuple[float, ...]:
+    """Edges of quarters by peak, of those that leave k sessions on either side and between them."""
+    found: list[float] = []
+    for edge in (rounded(float(each)) for each in np.quantile(peak, _PARTS)):
+        below = int(((peak > (found[-1] if found else -1)) & (peak <= edge)).sum())
+        if below >= k and int((peak > edge).sum()) >= k:
+            found.append(edge)
+    return tuple(found)
+
+
 def _part_names(edges: tuple[float, ...]) -> list[str]:
-    return [*(f"peaks to {edge:g}" for edge in edges), f"peaks above {edges[-1]:g}"]
+    return [*(f"peaks to {edge:g}" for edge in edges), f"peaks above {edges[-1]:g}" if edges else "all peaks"]

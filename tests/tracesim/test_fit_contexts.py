@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.fitting.contexts import _thread, fit_contexts
-from pipelines.fitting.largest import fit_largest
+from pipelines.fitting.largest import _edges, fit_largest
 from pipelines.fitting.levels import rising
 from pipelines.fitting.pace import fit_depth
 from pipelines.fitting.rows import Rows
@@ -84,6 +84,14 @@ def test_a_class_that_few_sessions_have_is_weighed_as_everywhere() -> None:
     assert (law.holds[0][1], law.holds[1][1]) == (0.5, 1)
     assert (law.holds[0][0], law.holds[1][0]) == (pytest.approx(0.8, abs=0.002), 1)
     assert any(line.startswith("the largest context in mid, depth from 1 to 2 (5 sessions)") for line in support.pooled)
+
+
+def test_edges_of_peaks_leave_k_sessions_between_them() -> None:
+    assert _edges(np.arange(1, 41), 10) == (10.8, 20.5, 30.2)
+    assert _edges(np.arange(1, 41), 11) == (20.5,)  # ten below 10.8, and ten above 30.2
+    assert _edges(np.arange(1, 20), 10) == ()
+    # A context window: what lies above it is nothing.
+    assert _edges(np.array([5] * 20 + [9] * 20), 10) == (5,)
 
 
 def test_the_power_of_a_peak() -> None:

@@ -270,7 +270,11 @@ def test_what_a_fleet_does_not_log_is_null() -> None:
 def test_a_profile_of_tables_is_read_as_it_was_written(tmp_path: object) -> None:
     placed = replace(MEASURED, placement=Placement(("region-01",), (1.0,), 2, 1.0, 0.1, 0.0, 0.2, 0.0, 0.0),
                      durations=DurationTables(None, (ONE, HALF)))
-    for profile in (MEASURED, placed):
+    context = placed.context
+    assert isinstance(context, Threads)
+    whole = replace(context.largest, edges=(), share=((ONE, HALF), (HALF, HALF)), power=((1.0, 0.5), (0.0, 1.0)))
+    unparted = replace(placed, context=replace(context, largest=whole))
+    for profile in (MEASURED, placed, unparted):
         path = tmp_path / "fitted.toml"  # type: ignore[operator]
         path.write_text(profile_text(profile, ["A head."]), encoding="utf-8")
         assert load_profile(str(path)) == profile
