@@ -53,7 +53,7 @@ def contexts(numbers: Numbers, first: int, offsets: Longs, band: Longs, kind: Sm
     if isinstance(context, Threads):
         assert isinstance(profile.depth, DepthTable), "the profile was read"
         score = scores_in_bands(numbers, first, band, profile.depth)
-        tokens = draw_threads(numbers, first, offsets, band, score, kind, context)
+        tokens = draw_threads(numbers, first, offsets, band, score, kind, profile.depth.bands, context)
         extracted, compacted = np.zeros((2, len(kind)), np.bool_)
     else:
         tokens, extracted, compacted = draw_context(numbers, first, offsets, kind, context)

@@ -10,10 +10,19 @@ from tracesim.laws import Tables
 from tracesim.measured import DurationTables
 from tracesim.philox import Component, Numbers
 
-__all__ = ["draw_durations_of_tables"]
+__all__ = ["BUSY_GAPS_S", "busy_band", "draw_durations_of_tables"]
 
-_MOST_US = 366 * 86_400 * 10**6  # what a log may say
+#: Upper edges of the bands of the gap that follows a call, in seconds; one more lies beyond.
+BUSY_GAPS_S = (1, 4, 16, 64, 256)
+
+_MOST_S = 366 * 86_400  # what a log may say
 _MOST_TOKENS = 2**31 - 1
+_EDGES_US = np.array(BUSY_GAPS_S, np.int64) * 1_000_000
+
+
+def busy_band(gap_us: Longs) -> Longs:
+    """Band of each gap: 0 to len(BUSY_GAPS_S)."""
+    return np.searchsorted(_EDGES_US, gap_us).astype(np.int64)
 
 
 def draw_durations_of_tables(numbers: Numbers, first: int, offsets: Longs, loop_us: Longs, kind: Small,
@@ -22,8 +31,10 @@ def draw_durations_of_tables(numbers: Numbers, first: int, offsets: Longs, loop_
     u = numbers.of_calls(Component.DURATIONS, first, offsets)
     lasted, output = np.zeros(len(loop_us), np.int64), np.zeros(len(loop_us), np.int64)
     if durations.busy is not None:
-        busy = Tables([durations.busy]).draw(np.zeros(len(loop_us), np.int64), u[:, 0])
-        lasted = np.minimum(busy * loop_us, _MOST_US).astype(np.int64)
+        band = busy_band(loop_us)
+        scale = (loop_us / 1e6) ** np.array([each.power for each in durations.busy])[band]
+        busy_s = Tables([each.busy_s for each in durations.busy]).draw(band, u[:, 0])
+        lasted = (np.minimum(busy_s * scale, _MOST_S) * 1e6).astype(np.int64)
     if durations.output is not None:
         drawn = Tables(durations.output).draw(kind.astype(np.int64), u[:, 1])
         output = np.minimum(drawn + 0.5, _MOST_TOKENS).astype(np.int64)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tracesim.laws import Points
 
-__all__ = ["Cell", "DepthTable", "DurationTables", "GapTables", "ReuseTables", "Threads"]
+__all__ = ["Busy", "Cell", "DepthTable", "DurationTables", "GapTables", "Largest", "ReuseTables", "Threads"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,36 @@ class GapTables:
 
 
 @dataclass(frozen=True)
+class Largest:
+    """Largest context of a session, which the thread of one class has, and of its other threads.
+
+    Attributes
+    ----------
+    peak : tuple of tuple of Points
+        By class that has it, then by band of depth: largest context of the session, in tokens.
+    follows : tuple of float
+        By band of depth: correlation of the normal scores of peak and depth of the sessions in it.
+    holds : tuple of tuple of float
+        By class, then by band of depth: weight of a call, where the peak is dealt to the class of one of them.
+    edges : tuple of float
+        Parts of the peak: up to each of these, and beyond the last; ascending, in tokens.
+    share : tuple of tuple of Points
+        By class, then by cell (`largest.cells_of`: band of the thread's calls, part of the peak): largest context of
+        another thread / that of the session, were that one `largest.USUAL` tokens.
+    power : tuple of tuple of float
+        By class, then by cell: with which power of the session's largest context that of another thread goes; 1 = a
+        share of it.
+    """
+
+    peak: tuple[tuple[Points, ...], ...]
+    follows: tuple[float, ...]
+    holds: tuple[tuple[float, ...], ...]
+    edges: tuple[float, ...]
+    share: tuple[tuple[Points, ...], ...]
+    power: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
 class Threads:
     """Contexts of a session: every class has a thread of its own that grows, and is compacted.
 
@@ -54,25 +84,21 @@ class Threads:
 
     Attributes
     ----------
-    peak : tuple of Points
-        By band of depth: largest context of the session, in tokens.
-    follows : tuple of float
-        By band of depth: correlation of the normal scores of peak and depth of the sessions in it.
-    share : tuple of Points
-        By class: largest context of its thread / that of the session.
+    largest : Largest
     first : tuple of tuple of Points
-        By class, then by band of depth: first context of a thread of several calls / its largest.
+        By class, then by band of the thread's calls: first context of a thread of several calls / its largest.
     step : tuple of Points
         By quarter of the thread, and after calls of others: growth of a call / mean growth in its thread.
     stays, compacts, extracts : tuple of float
         By class: probability that a call carries the thread unchanged, compacted, or an extract of it.
     remaining, extract : tuple of Points
         By class: what a compaction leaves of the thread, and what an extract is of it, as a share.
+    level : tuple of tuple of Points
+        By class, then by band of the thread's calls: (context / largest of the thread as all of these make it, as it
+        is), rising from (0, 0) to (1, 1).
     """
 
-    peak: tuple[Points, ...]
-    follows: tuple[float, ...]
-    share: tuple[Points, ...]
+    largest: Largest
     first: tuple[tuple[Points, ...], ...]
     step: tuple[Points, ...]
     stays: tuple[float, ...]
@@ -80,6 +106,7 @@ class Threads:
     extracts: tuple[float, ...]
     remaining: tuple[Points, ...]
     extract: tuple[Points, ...]
+    level: tuple[tuple[Points, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -119,8 +146,32 @@ class ReuseTables:
 
 
 @dataclass(frozen=True)
-class DurationTables:
-    """Engine time as a share of the gap that follows within the turn, and output tokens by class; None: not logged."""
+class Busy:
+    """Engine time of a call, in a band of the gap g that follows it within the turn: `busy_s` times g^power.
 
-    busy: Points | None
+    Attributes
+    ----------
+    busy_s : Points
+        Seconds, were the gap one second.
+    power : float
+        1 = engine time is a share of the gap, 0 = it does not depend on it.
+    """
+
+    busy_s: Points
+    power: float
+
+
+@dataclass(frozen=True)
+class DurationTables:
+    """How long the engine works on a call, and what it puts out; None: not logged.
+
+    Attributes
+    ----------
+    busy : tuple of Busy or None
+        By band of the gap that follows within the turn (`duration_tables.BUSY_GAPS_S`).
+    output : tuple of Points or None
+        Tokens, by class.
+    """
+
+    busy: tuple[Busy, ...] | None
     output: tuple[Points, ...] | None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tracesim.duration_tables import BUSY_GAPS_S
 from tracesim.laws import Points
-from tracesim.measured import Cell, DepthTable, DurationTables, GapTables, ReuseTables, Threads
+from tracesim.measured import Busy, Cell, DepthTable, DurationTables, GapTables, Largest, ReuseTables, Threads
 from tracesim.situations import GAP_BANDS_S, SITUATIONS
 from tracesim.threads import QUARTERS
 from tracesim.toml_table import SUM_ERROR, Table
@@ -35,24 +36,30 @@ def gap_tables(table: Table, bands: Sequence[int]) -> GapTables:
 
 
 def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) -> Threads:
-    table.only(("bands", "steps", "classes"))
-    by_band = _rows(table, "bands", len(bands), ("peak", "follows"))
-    by_class = _by_class(table, classes, ("share", "first", "stays", "compacts", "extracts", "remaining",
-                                              "extract"))
+    table.only(("bands", "steps", "classes", "edges"))
+    edges = table.numbers("edges", None, 0) if table.value("edges", "a list of tokens") != [] else ()
+    if list(edges) != sorted(set(edges)) or len(edges) > _MOST_BANDS:
+        raise table.wrong("edges", list(edges), f"tokens that rise, at most {_MOST_BANDS}")
+    by_band = _rows(table, "bands", len(bands), ("follows",))
+    by_class = _by_class(table, classes, ("peak", "holds", "share", "power", "first", "stays", "compacts", "extracts",
+                                              "remaining", "extract", "level"))
     stays, compacts, extracts = (tuple(row.number(name, 0, 1) if row else 0.0 for row in by_class)
                                  for name in ("stays", "compacts", "extracts"))
     for row, chances in zip(by_class, zip(stays, compacts, extracts, strict=True), strict=True):
         if row is not None and sum(chances) > 1 + SUM_ERROR:
             raise row.wrong("extracts", chances[2], f"a probability that leaves room for stays and compacts, "
                             f"{chances[0]:g} and {chances[1]:g}")
+    count, cells = len(bands), len(bands) * (len(edges) + 1)
+    largest = Largest(
+        peak=_laws_by_band(by_class, "peak", count), follows=tuple(row.number("follows", -1, 1) for row in by_band),
+        holds=tuple((0.0,) * count if row is None else row.numbers("holds", count) for row in by_class),
+        edges=edges, share=_laws_by_band(by_class, "share", cells),
+        power=tuple((1.0,) * cells if row is None else row.numbers("power", cells, 0, 10) for row in by_class))
     return Threads(
-        peak=tuple(_law(row, "peak", 0) for row in by_band),
-        follows=tuple(row.number("follows", -1, 1) for row in by_band),
-        first=tuple((_NONE,) * len(bands) if row is None else _list_of_laws(row, "first", len(bands), 1)
-                    for row in by_class),
+        largest=largest, first=_laws_by_band(by_class, "first", count, 1),
         step=tuple(_law(row, "step", 0) for row in _rows(table, "steps", QUARTERS + 1, ("step",))),
-        share=_laws(by_class, "share", 1), stays=stays, compacts=compacts, extracts=extracts,
-        remaining=_laws(by_class, "remaining", 1), extract=_laws(by_class, "extract", 1))
+        stays=stays, compacts=compacts, extracts=extracts, remaining=_laws(by_class, "remaining", 1),
+        extract=_laws(by_class, "extract", 1), level=_rising(by_class, count))
 
 
 def reuse_tables(table: Table) -> ReuseTables:
@@ -75,8 +82,11 @@ def reuse_tables(table: Table) -> ReuseTables:
 
 
 def duration_tables(table: Table, classes: Sequence[str]) -> DurationTables:
-    table.only(("busy", "classes"))
-    busy = _law(table, "busy", 0) if "busy" in table.content else None
+    table.only(("gaps", "classes"))
+    busy = None
+    if "gaps" in table.content:
+        rows = _rows(table, "gaps", len(BUSY_GAPS_S) + 1, ("busy_s", "power"))
+        busy = tuple(Busy(_law(row, "busy_s", 0), row.number("power", 0, 1)) for row in rows)
     if "classes" not in table.content:
         return DurationTables(busy, None)
     return DurationTables(busy, _laws(_by_class(table, classes, ("output",)), "output"))
@@ -107,11 +117,26 @@ def _laws(rows: Sequence[Table | None], name: str, most: float | None = None) ->
     return tuple(_NONE if row is None else _law(row, name, 0, most) for row in rows)
 
 
-def _list_of_laws(table: Table, name: str, count: int, most: float) -> tuple[Points, ...]:
+def _laws_by_band(rows: Sequence[Table | None], name: str, count: int,
+                  most: float | None = None) -> tuple[tuple[Points, ...], ...]:  # fmt: skip
+    return tuple((_NONE,) * count if row is None else _list_of_laws(row, name, count, most) for row in rows)
+
+
+def _list_of_laws(table: Table, name: str, count: int, most: float | None) -> tuple[Points, ...]:
     value = table.value(name, f"a list of {count} quantile tables")
     if not isinstance(value, list) or len(value) != count:
         raise table.wrong(name, value, f"a list of {count} quantile tables")
     return tuple(_law(replace(table, content={name: each}), name, 0, most) for each in value)
+
+
+def _rising(rows: Sequence[Table | None], count: int) -> tuple[tuple[Points, ...], ...]:
+    """Tables that rise from (0, 0) to (1, 1), by class and band."""
+    found = _laws_by_band(rows, "level", count, 1)
+    for row, laws in zip(rows, found, strict=True):
+        wrong = [law for law in laws if (law[0], law[-1]) != ((0, 0), (1, 1))]
+        if row is not None and wrong:
+            raise row.wrong("level", [list(pair) for pair in wrong[0]], "pairs that rise from [0, 0] to [1, 1]")
+    return found
 
 
 def _law(table: Table, name: str, least: float, most: float | None = None) -> Points:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from tracesim.laws import Points
-from tracesim.measured import DepthTable, DurationTables, GapTables, ReuseTables, Threads
+from tracesim.measured import DepthTable, DurationTables, GapTables, Largest, ReuseTables, Threads
 from tracesim.profile import CLASSES, Profile
 
 __all__ = ["profile_text"]
@@ -71,18 +71,24 @@ def _pace(profile: Profile) -> Iterable[str]:
 def _contexts(profile: Profile) -> Iterable[str]:
     context = profile.context
     assert isinstance(context, Threads)
-    yield "[context]"
-    for peak, follows in zip(context.peak, context.follows, strict=True):
-        yield from ("[[context.bands]]", f"peak = {_points(peak)}", f"follows = {follows!r}")
+    yield from ("[context]", f"edges = {_row(context.largest.edges)}")
+    for follows in context.largest.follows:
+        yield from ("[[context.bands]]", f"follows = {follows!r}")
     for step in context.step:
         yield from ("[[context.steps]]", f"step = {_points(step)}")
     for place in _entered(profile):
-        yield from ("[[context.classes]]", f"class = {_text(CLASSES[place])}",
-                    f"share = {_points(context.share[place])}",
-                    f"first = [{', '.join(map(_points, context.first[place]))}]", f"stays = {context.stays[place]!r}",
+        yield from ("[[context.classes]]", f"class = {_text(CLASSES[place])}", *_largest(context.largest, place),
+                    f"first = {_by_band(context.first[place])}", f"stays = {context.stays[place]!r}",
                     f"compacts = {context.compacts[place]!r}", f"extracts = {context.extracts[place]!r}",
-                    f"remaining = {_points(context.remaining[place])}", f"extract = {_points(context.extract[place])}")
+                    f"remaining = {_points(context.remaining[place])}", f"extract = {_points(context.extract[place])}",
+                    f"level = {_by_band(context.level[place])}")
     yield ""
+
+
+def _largest(largest: Largest, place: int) -> Iterable[str]:
+    """What a class reaches."""
+    return (f"peak = {_by_band(largest.peak[place])}", f"holds = {_row(largest.holds[place])}",
+            f"share = {_by_band(largest.share[place])}", f"power = {_row(largest.power[place])}")
 
 
 def _reuse(profile: Profile) -> Iterable[str]:
@@ -104,8 +110,8 @@ def _durations(profile: Profile) -> Iterable[str]:
         return
     assert isinstance(law, DurationTables)
     yield "[durations]"
-    if law.busy is not None:
-        yield f"busy = {_points(law.busy)}"
+    for busy in law.busy or ():
+        yield from ("[[durations.gaps]]", f"busy_s = {_points(busy.busy_s)}", f"power = {busy.power!r}")
     for place in _entered(profile) if law.output is not None else ():
         assert law.output is not None
         yield from ("[[durations.classes]]", f"class = {_text(CLASSES[place])}",
@@ -120,6 +126,10 @@ def _entered(profile: Profile) -> list[int]:
 
 def _points(points: Points) -> str:
     return f"[{', '.join(_row(point) for point in points)}]"
+
+
+def _by_band(laws: Iterable[Points]) -> str:
+    return f"[{', '.join(map(_points, laws))}]"
 
 
 def _row(values: Iterable[float]) -> str:

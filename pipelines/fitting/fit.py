@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from metrics.core.trace import Trace
+from pipelines.fitting.contexts import fit_contexts
 from pipelines.fitting.pace import fit_depth, fit_gaps, fit_turns
 from pipelines.fitting.roles import fit_classes, fit_placement, settled
 from pipelines.fitting.rows import read_rows
 from pipelines.fitting.starts import fit_arrivals, fit_window
 from pipelines.fitting.support import Support
-from pipelines.fitting.tokens import fit_contexts, fit_durations, fit_reuse
+from pipelines.fitting.tokens import fit_durations, fit_reuse
 from telemetry.errors import InputError
 from tracesim.profile import Profile
 

@@ -18,7 +18,7 @@ from tracesim.profile import Turns, Window
 
 __all__ = ["band_names", "fit_depth", "fit_gaps", "fit_turns"]
 
-_BANDS = 12  # about so many sessions in a band: one in so many
+_BANDS = 12  # one session in so many, or three times what a parameter rests on, makes a band
 _MOST_ALIKE = 0.95
 _NO_GAP: Points = ((0.0, 1.0), (1.0, 1.0))
 
@@ -27,7 +27,7 @@ def fit_depth(rows: Rows, window: Window, support: Support) -> DepthTable:
     """Calls of a session, and bands that begin at powers of two and hold k sessions or more."""
     depths, weights = rows.depths, session_weights(rows) if window.cuts else None
     starts = [1, *(2**power + 1 for power in range(25)), int(depths.max()) + 1]
-    need = max(support.k, rows.sessions // _BANDS)
+    need = max(support.k, min(3 * support.k, rows.sessions // _BANDS))
     bands, held = [1], 0
     for start, end in pairwise(starts):
         held += int(((depths >= start) & (depths < end)).sum())
@@ -37,10 +37,10 @@ def fit_depth(rows: Rows, window: Window, support: Support) -> DepthTable:
     return DepthTable(edges_table(depths, support.k, weights), tuple(bands))
 
 
-def band_names(depth: DepthTable) -> list[str]:
+def band_names(depth: DepthTable, what: str = "depth from") -> list[str]:
     """For messages: `depth from 3 to 4`."""
     ends = [f" to {end - 1}" for end in depth.bands[1:]] + [" on"]
-    return [f"depth from {start}{end}" for start, end in zip(depth.bands, ends, strict=True)]
+    return [f"{what} {start}{end}" for start, end in zip(depth.bands, ends, strict=True)]
 
 
 def fit_turns(rows: Rows, depth: DepthTable, support: Support) -> Turns | None:

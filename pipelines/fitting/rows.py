@@ -90,6 +90,11 @@ class Rows:
         told = (self.cached >= 0) & (self.tokens > 0)
         return self.cached[told] / self.tokens[told]
 
+    @property
+    def engine_us(self) -> Longs:
+        """Engine time of the calls that report it."""
+        return self.duration_us[self.duration_us >= 0]
+
 
 def read_rows(trace: Trace) -> Rows:
     """The sessioned calls of a trace; InputError when it has none."""

@@ -7,6 +7,7 @@ statistic of many, to three digits; the ends are no values at all, but where the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -15,7 +16,7 @@ import numpy as np
 from tracesim.compiled import Floats, Longs
 from tracesim.laws import Points
 
-__all__ = ["Support", "bounded_weights", "edges_table", "quantile_table", "rounded"]
+__all__ = ["Support", "bounded_weights", "edges_table", "quantile_table", "rounded", "sure"]
 
 _SHARES = (0.005, 0.01, 0.02, *(place / 20 for place in range(1, 20)), 0.98, 0.99, 0.995, 0.998, 0.999)
 _ATOM = 0.02  # a value of so large a share of the rows has points of its own
@@ -58,6 +59,47 @@ class Support:
             self.pooled.append(f"{what} ({len(np.unique(sessions))} sessions): as {within}")
         return table or instead
 
+    def joined(self, what: str, sessions: Longs, band: Longs, names: Sequence[str]) -> Longs:
+        """Group of each band: bands that fewer than k sessions have are taken with those next to them.
+
+        Parameters
+        ----------
+        what : str
+        sessions, band : int64 arrays of shape (n,)
+            Of rows; there are k sessions or more.
+        names : sequence of str
+            Of the bands, ascending.
+
+        Returns
+        -------
+        int64 array of shape (bands,)
+            Groups from 0.
+        """
+        group, begins = np.zeros(len(names), np.int64), 0
+        for place in range(len(names)):
+            group[place] = group[begins]
+            if place + 1 < len(names) and self.enough(sessions[(band >= begins) & (band <= place)]) and self.enough(
+                    sessions[band > place]):
+                begins = place + 1
+                group[begins] = group[place] + 1
+        for place, name in enumerate(names):
+            count = len(np.unique(sessions[band == place]))
+            others = [other for at, other in enumerate(names)
+                      if group[at] == group[place] and at != place and (band == at).any()]
+            if 0 < count < self.k and others:
+                self.pooled.append(f"{what}, {name} ({count} sessions): with {', '.join(others)}")
+        return group
+
+    def by_band(self, what: str, values: Floats | Longs, sessions: Longs, band: Longs, names: Sequence[str],
+                instead: Points, within: str, most: float = math.inf) -> tuple[Points, ...]:  # fmt: skip
+        """The table of the rows of each band; `instead`, that of all of `within`, where too few sessions have any."""
+        if not self.enough(sessions):
+            return (self.law(what, values, sessions, instead, within, most) or instead,) * len(names)
+        group = self.joined(what, sessions, band, names)
+        laws = [sure(self.law(what, values[group[band] == each], sessions[group[band] == each], None, "", most))
+                for each in range(int(group.max()) + 1)]
+        return tuple(laws[each] for each in group)
+
     def share(self, what: str, yes: Longs | np.ndarray, sessions: Longs, instead: float, within: str) -> float:
         """The share of rows that are so, as `law`; four digits."""
         if self.enough(sessions):
@@ -65,7 +107,6 @@ class Support:
         if len(sessions):
             self.pooled.append(f"{what} ({len(np.unique(sessions))} sessions): as {within}")
         return instead
-
 
     def weights(self, what: str, sessions: Longs, weights: Floats | None = None) -> Floats:
         """Weights of rows by which no session has more than a k-th of all."""
@@ -92,6 +133,12 @@ def bounded_weights(sessions: Longs, weights: Floats, k: int) -> Floats:
         return weights
     most = rest[held] / (k - held)
     return np.asarray(weights * np.minimum(most / total, 1.0)[place])
+
+
+def sure(law: Points | None) -> Points:
+    """A law that there is: the sessions of a trace are enough for one, or another stands in its place."""
+    assert law is not None, "a trace has k sessions"
+    return law
 
 
 def quantile_table(values: Floats, sessions: Longs, k: int, most: float = math.inf,

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.fitting.rows import Rows
 from pipelines.markdown import aligned
 from pipelines.matching.side import BUDGETS, POLICIES, Side
 from pipelines.matching.statistics import (
+    Values,
+    equal_clusters,
     ks_critical,
     ks_distance,
     rank_interval,
@@ -59,7 +62,7 @@ class Compared:
 
 def compare(measured: Side, generated: Side) -> list[Compared]:
     """Every line; what the log does not say is left out."""
-    return [*_distributions(measured, generated), _mean_depth(measured, generated),
+    return [*_distributions(measured, generated), *_contexts(measured, generated), _mean_depth(measured, generated),
             *_peaks(measured, generated), *_ranks(measured, generated),
             *_transitions(measured, generated), _kstar(measured, generated), *_orders(measured, generated),
             *_improvements(measured, generated)]
@@ -73,20 +76,47 @@ def compared_table(lines: list[Compared]) -> str:
 
 
 def _distributions(a: Side, b: Side) -> Iterator[Compared]:
-    """Depth, gaps, reuse of calls: KS, at most 0.10 or what chance makes of so many sessions."""
+    """Depth, and of calls gaps, reuse, engine time, contexts: KS, at most 0.10 or what chance makes of the sessions."""
     within = max(_KS, ks_critical(a.sessions, b.sessions))
     pairs = (("depth", a.rows.depths, b.rows.depths),
              ("gaps", a.rows.gap_us[a.rows.index > 0], b.rows.gap_us[b.rows.index > 0]),
-             ("reuse of calls", a.rows.reuse, b.rows.reuse))
+             ("reuse of calls", a.rows.reuse, b.rows.reuse),
+             ("contexts of calls", a.rows.tokens, b.rows.tokens),
+             ("engine time", a.rows.engine_us, b.rows.engine_us))
     for what, mine, other in pairs:
-        if not len(mine):
-            continue
-        if not len(other):
-            yield Compared(f"KS of {what}", _count(len(mine)), "none", "", f"{within:.3f}", FAILED)
-            continue
-        distance = ks_distance(mine, other)
-        yield Compared(f"KS of {what}", _count(len(mine)), _count(len(other)), f"{distance:.3f}", f"{within:.3f}",
-                       _verdict(distance <= within))
+        if len(mine) and (len(other) or what != "engine time"):  # of which a log says nothing as often as not
+            yield _distance(what, mine, other, within)
+
+
+def _contexts(a: Side, b: Side) -> Iterator[Compared]:
+    """Contexts of the calls of each class, where there are several: as those of all, for the sessions that have it.
+
+    A class may live in few sessions: they count as so many of equal size as make means as uncertain (Kish, 1965).
+    """
+    kinds = a.rows.kind, b.rows.kind
+    several = [place for place in range(len(CLASSES)) if _having(a.rows, kinds[0] == place) >= _FEW]
+    for place in several if len(several) > 1 else ():
+        mine, other = ((side.rows, kind == place) for side, kind in zip((a, b), kinds, strict=True))
+        within = max(_KS, ks_critical(_equal_sessions(*mine), _equal_sessions(*other))) if other[1].any() else _KS
+        yield _distance(f"contexts of {CLASSES[place]}", mine[0].tokens[mine[1]], other[0].tokens[other[1]], within)
+
+
+def _having(rows: Rows, chosen: NDArray[np.bool_]) -> int:
+    return len(np.unique(rows.session[chosen]))
+
+
+def _equal_sessions(rows: Rows, chosen: NDArray[np.bool_]) -> float:
+    """Sessions of equal size that tell as much as those that the calls belong to: (sum n)^2 / sum n^2."""
+    return equal_clusters(np.bincount(rows.session[chosen]))
+
+
+def _distance(what: str, mine: Values, other: Values, within: float) -> Compared:
+    """Kolmogorov and Smirnov's distance of two samples, the first of which is not empty."""
+    if not len(other):
+        return Compared(f"KS of {what}", _count(len(mine)), "none", "", f"{within:.3f}", FAILED)
+    distance = ks_distance(mine, other)
+    return Compared(f"KS of {what}", _count(len(mine)), _count(len(other)), f"{distance:.3f}", f"{within:.3f}",
+                    _verdict(distance <= within))
 
 
 def _mean_depth(a: Side, b: Side) -> Compared:

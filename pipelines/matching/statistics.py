@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ks_critical", "ks_distance", "rank_interval", "share_error", "spearman", "spearman_reach"]
+__all__ = ["Values", "equal_clusters", "ks_critical", "ks_distance", "rank_interval", "share_error", "spearman",
+           "spearman_reach"]
 
 Values = NDArray[np.float64] | NDArray[np.int64]
 
@@ -22,9 +23,14 @@ def ks_distance(a: Values, b: Values) -> float:
     return float(np.abs(below[0] - below[1]).max())
 
 
-def ks_critical(n: int, m: int) -> float:
+def ks_critical(n: float, m: float) -> float:
     """What the distance of two samples of one law exceeds in 5 % of cases, asymptotically."""
     return _KS * math.sqrt((n + m) / (n * m))
+
+
+def equal_clusters(sizes: Values) -> float:
+    """How many clusters of equal size make a mean as uncertain as these do (Kish, Survey Sampling, 1965)."""
+    return float(sizes.sum()) ** 2 / float((sizes.astype(np.float64) ** 2).sum())
 
 
 def spearman(a: Values, b: Values) -> float | None:

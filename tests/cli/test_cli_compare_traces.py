@@ -14,7 +14,7 @@ from pipelines.fitting.rows import Rows
 from pipelines.matching.compare import Compared, _interval, compare, replay_rows
 from pipelines.matching.replicates import Replicates
 from pipelines.matching.side import BUDGETS, POLICIES, Side
-from pipelines.matching.statistics import ks_critical, ks_distance, rank_interval, share_error, spearman
+from pipelines.matching.statistics import equal_clusters, ks_critical, ks_distance, rank_interval, share_error, spearman
 from replay.residency.replay import Cell
 
 SESSIONS = 40
@@ -57,7 +57,7 @@ def failed(generated: Side) -> set[str]:
 
 def test_a_side_is_like_itself() -> None:
     assert set(verdicts(side(), side()).values()) == {"ok"}
-    assert len(verdicts(side(), side())) == 3 + 1 + 3 + 2 + 1 + 1 + 2 * len(BUDGETS)
+    assert len(verdicts(side(), side())) == 5 + 1 + 3 + 2 + 1 + 1 + 2 * len(BUDGETS)
 
 
 def test_depths_that_are_off_on_average() -> None:
@@ -82,7 +82,7 @@ def _repeated(log: Rows, times: int) -> Rows:
 
 def test_peaks_that_are_off() -> None:
     # Of 40 sessions chance may hide any P99.
-    assert failed(side(scale=3)) == {"peak context p50", "peak context p90"}
+    assert failed(side(scale=3)) == {"peak context p50", "peak context p90", "KS of contexts of calls"}
 
 
 def test_a_peak_of_memory_that_is_off() -> None:
@@ -106,6 +106,34 @@ def test_reuse_that_the_trace_does_not_log() -> None:
     assert failed(without) == {"KS of reuse of calls"}
     # What the log does not say is not compared.
     assert "KS of reuse of calls" not in verdicts(without, side())
+
+
+def test_engine_time_is_compared_where_both_log_it() -> None:
+    slower = replace(side(), rows=replace(rows(), duration_us=np.full(100, 2)))
+    assert failed(slower) == {"KS of engine time"}
+    without = replace(side(), rows=replace(rows(), duration_us=np.full(100, -1)))
+    for one, other in ((side(), without), (without, side())):
+        assert "KS of engine time" not in verdicts(one, other)
+
+
+def of_two_classes(other: int) -> Side:
+    """The second half of the sessions calls a model of the class Mid, with contexts of so many tokens."""
+    log, second = rows(), rows().session >= SESSIONS // 2
+    return replace(side(), rows=replace(log, model=second.astype(np.int64), tokens=np.where(second, other, log.tokens),
+                                        class_of={0: ("spine", "spine"), 1: ("mid", "spine")}))
+
+
+def test_contexts_of_each_class() -> None:
+    assert set(verdicts(of_two_classes(500), of_two_classes(500)).values()) == {"ok"}
+    lines = {line.what: line for line in compare(of_two_classes(500), of_two_classes(600))}
+    assert lines["KS of contexts of spine"].verdict == "ok"
+    line = lines["KS of contexts of mid"]
+    # Twenty sessions of 1 to 4 calls, 50 in all, are worth 50^2 / (5 * 30) = 16.7 of equal size: 1.3581 sqrt(2 / 16.7).
+    assert (line.measured, line.generated, line.off, line.verdict) == ("50", "50", "1.000", "FAILS")
+    assert line.within == "0.470"
+    # A class that the trace does not have fails, one that the log does not have is not compared.
+    assert verdicts(of_two_classes(500), side())["KS of contexts of mid"] == "FAILS"
+    assert "KS of contexts of mid" not in verdicts(side(), of_two_classes(500))
 
 
 def test_ranks_that_turn() -> None:
@@ -143,6 +171,8 @@ def test_a_line_knows_whether_it_fails() -> None:
 
 def test_statistics_by_hand() -> None:
     assert ks_distance(np.array([1, 2, 3]), np.array([2, 3, 4])) == pytest.approx(1 / 3)
+    assert equal_clusters(np.array([3, 3, 3])) == pytest.approx(3)
+    assert equal_clusters(np.array([9, 1])) == pytest.approx(100 / 82)
     assert ks_critical(100, 100) == pytest.approx(0.19206, abs=1e-4)
     # Ranks 1, 2.5, 2.5, 4 against 1, 2, 3, 4.
     assert spearman(np.array([1, 5, 5, 9]), np.array([1, 2, 3, 4])) == pytest.approx(4.5 / math.sqrt(4.5 * 5))

@@ -106,11 +106,19 @@ def test_roles_by_hand(profile: Profile) -> None:
 def test_tokens_by_hand(profile: Profile) -> None:
     context = profile.context
     assert isinstance(context, Threads)
-    assert context.peak == (((0.0, 1e3), (1.0, 1e3)), ((0.0, 2e3), (1.0, 2e3)), ((0.0, 4e3), (1.0, 4e3)))
+    largest = context.largest
+    assert largest.peak[0] == (((0.0, 1e3), (1.0, 1e3)), ((0.0, 2e3), (1.0, 2e3)), ((0.0, 4e3), (1.0, 4e3)))
+    # Spine always has the peak. Scoped has 500 beside 2,000 in its threads of two calls, beside 4,000 in those of
+    # three: the same band of calls, but other parts of the peak, which is constant in each.
+    assert largest.holds == ((1.0,) * 3, (0.0,) * 3, (0.0,) * 3, (0.0,) * 3)
+    assert largest.edges == (1e3, 2e3)
+    assert largest.share[2][4:6] == (((0.0, 0.25), (1.0, 0.25)), ((0.0, 0.125), (1.0, 0.125)))
+    assert largest.power[2][4:6] == (1.0, 1.0)
     assert (context.stays[0], context.compacts[0], context.extracts[0], context.stays[2]) == (0, 0, 0, 1)
     # Spine begins with 1,000 of 2,000 and of 4,000; what Scoped begins with it keeps.
-    assert context.first[0][1:] == (((0.0, 0.5), (1.0, 0.5)), ((0.0, 0.25), (1.0, 0.25)))
-    assert context.first[2][1:] == (((0.0, 1.0), (1.0, 1.0)),) * 2
+    assert context.first[0][1] == ((0.0, 0.25), (0.5, 0.25), (0.5001, 0.5), (1.0, 0.5))
+    assert context.first[2][1] == ((0.0, 1.0), (1.0, 1.0))
+    assert [law[:1] + law[-1:] for law in context.level[0]] == [((0.0, 0.0), (1.0, 1.0))] * 3
     assert isinstance(profile.reuse, ReuseTables)
     found = {(cell.situation, cell.gap): cell.found for cell in profile.reuse.cells}
     assert found["first", None] == found["return.scoped", None] == ((0.0, 0.0), (1.0, 0.0))
@@ -170,7 +178,8 @@ def test_a_fitted_trace_is_like_its_log(calls: Path, fitted: Path, tmp_path: Pat
     assert main([*words, str(out)]) == 0
     printed = capsys.readouterr().out
     compared = [line.split("|")[1].strip() for line in printed.splitlines() if line.startswith("| ")]
-    assert {"KS of depth", "KS of gaps", "KS of reuse of calls", "peak context p50", "peak context p90",
+    assert {"KS of depth", "KS of gaps", "KS of reuse of calls", "KS of contexts of calls", "KS of engine time",
+            "KS of contexts of spine", "KS of contexts of scoped", "peak context p50", "peak context p90",
             "peak context p99", "Spearman depth-peak", "Spearman depth-duration", "order at 1% of K*",
             "order at 50% of K*", "LRU / unbounded MRR at 1%", "LRU / unbounded MRR at 50%"} < set(compared)
     assert "FAILS" not in printed
@@ -274,7 +283,7 @@ def test_what_few_sessions_have_is_pooled(calls: Path, tmp_path: Path, capsys: p
     assert pooled.depth_bands == (1,)
     assert [model.name for model in pooled.classes.models] == ["spine-01"]
     assert isinstance(pooled.context, Threads)
-    assert [len(law) for law in pooled.context.peak] == [2]
+    assert [len(law) for law in pooled.context.largest.peak[0]] == [2]
     assert "pooled: class scoped (40 sessions): as spine.\n" in capsys.readouterr().err
 
 

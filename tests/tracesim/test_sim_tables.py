@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 
 import numpy as np
@@ -14,9 +15,10 @@ from pipelines.matching.statistics import spearman
 from telemetry.errors import UsageError
 from tracesim.compiled import Longs
 from tracesim.depth_table import bands_of, draw_depths_of_table, scores_in_bands
+from tracesim.duration_tables import draw_durations_of_tables
 from tracesim.gap_tables import draw_gaps_of_tables
 from tracesim.laws import Points, Tables, share_below
-from tracesim.measured import Cell, DepthTable, DurationTables, GapTables, ReuseTables, Threads
+from tracesim.measured import Busy, Cell, DepthTable, DurationTables, GapTables, Largest, ReuseTables, Threads
 from tracesim.measured_text import profile_text
 from tracesim.philox import Numbers
 from tracesim.profile import Placement, Profile, Turns
@@ -36,18 +38,28 @@ def always(value: float) -> Points:
     return (0.0, value), (1.0, value)
 
 
+EVEN: Points = ((0.0, 0.0), (1.0, 1.0))
+
+
+def largest(**parts: object) -> Largest:
+    """One band, two classes: the first has the peak of 1,000."""
+    plain = {"peak": ((always(1_000),),) * 2, "follows": (0.0,), "holds": ((1.0,), (0.0,)), "edges": (1e9,),
+             "share": ((ONE,) * 2,) * 2, "power": ((1.0,) * 2,) * 2}
+    return Largest(**{**plain, **parts})  # type: ignore[arg-type]
+
+
 def threads(**parts: object) -> Threads:
-    """One band, two classes: every thread grows evenly from half of its peak of 1,000."""
-    plain = {"peak": (always(1_000),), "follows": (0.0,), "share": (ONE, ONE), "first": ((HALF,), (HALF,)),
-             "step": (ONE,) * 5, "stays": (0.0, 0.0), "compacts": (0.0, 0.0), "extracts": (0.0, 0.0),
-             "remaining": (HALF, HALF), "extract": (HALF, HALF)}
+    """One band, two classes: every thread grows evenly from half of its largest, and the first has a peak of 1,000."""
+    plain = {"largest": largest(), "first": ((HALF,), (HALF,)), "step": (ONE,) * 5, "stays": (0.0, 0.0),
+             "compacts": (0.0, 0.0), "extracts": (0.0, 0.0), "remaining": (HALF, HALF), "extract": (HALF, HALF),
+             "level": ((EVEN,), (EVEN,))}
     return Threads(**{**plain, **parts})  # type: ignore[arg-type]
 
 
 def contexts(kinds: list[int], law: Threads, seed: int = 1) -> list[int]:
     kind = np.array(kinds, np.int8)
     band, score = np.zeros(1, np.int64), np.zeros(1)
-    return draw_threads(Numbers(seed), 0, offsets_of(len(kinds)), band, score, kind, law).tolist()
+    return draw_threads(Numbers(seed), 0, offsets_of(len(kinds)), band, score, kind, (1,), law).tolist()
 
 
 MEASURED = Profile(
@@ -56,10 +68,14 @@ MEASURED = Profile(
     depth=DepthTable(((0.0, 1.0), (0.5, 2.0), (1.0, 30.0)), (1, 2)), turns=Turns((0.0, 0.25)),
     gaps=GapTables((always(5), ((0.0, 1.0), (1.0, 50.0))), (always(60), always(600)), (0.5, 0.0)),
     classes=FLEET.classes, placement=None,
-    context=Threads((always(500), ((0.0, 1e3), (1.0, 1e5))), (0.0, 0.5), (ONE, HALF), ((HALF, ONE), (HALF, HALF)),
-                    (ONE,) * 5, (0.1, 0.0), (0.1, 0.2), (0.1, 0.0), (HALF, HALF), (HALF, HALF)),
+    context=Threads(
+        Largest(((always(500), ((0.0, 1e3), (1.0, 1e5))), (ONE, always(3e4))), (0.0, 0.5), ((1.0, 0.25), (0.5, 1.0)),
+                (2e4,), ((ONE, HALF, ONE, ONE), (HALF, ((0.0, 0.1), (1.0, 2.0)), HALF, ONE)),
+                ((1.0,) * 4, (0.25, 1.0, 0.0, 1.0))),
+        ((HALF, ONE), (HALF, HALF)), (ONE,) * 5, (0.1, 0.0), (0.1, 0.2), (0.1, 0.0), (HALF, HALF), (HALF, HALF),
+        ((EVEN, ((0.0, 0.0), (0.5, 0.75), (1.0, 1.0))), (EVEN, EVEN))),
     reuse=ReuseTables((*(Cell(name, None, HALF) for name in SITUATIONS), Cell("same.spine", 0, ONE)), 16, 1.0),
-    durations=DurationTables(HALF, None), unsessioned_per_session=0.1)
+    durations=DurationTables((*(Busy(HALF, 1.0),) * 5, Busy(always(20), 0.125)), None), unsessioned_per_session=0.1)
 
 
 def test_values_between_points() -> None:
@@ -84,11 +100,14 @@ def test_a_thread_grows_to_its_peak() -> None:
 def test_a_peak_follows_depth_within_its_band(follows: float, correlation: float) -> None:
     # A Gaussian correlation of 0.8 is a rank correlation of 6 / pi asin(0.8 / 2) = 0.786.
     table = DepthTable(((0.0, 1.0), (1.0, 1e6)), (1, 1_000))
-    law = threads(peak=(((0.0, 1e3), (1.0, 1e6)),) * 2, follows=(0.0, follows))
+    two = ((ONE,) * 2,) * 2
+    law = threads(largest=largest(peak=((((0.0, 1e3), (1.0, 1e6)),) * 2,) * 2, follows=(0.0, follows),
+                                  holds=((1.0,) * 2,) * 2, share=((ONE,) * 4,) * 2, power=((1.0,) * 4,) * 2),
+                  first=two, level=((EVEN,) * 2,) * 2)
     depth = draw_depths_of_table(Numbers(9), 0, 20_000, table)
     band = bands_of(depth, table.bands)
     score = scores_in_bands(Numbers(9), 0, band, table)
-    peak = draw_threads(Numbers(9), 0, np.arange(20_001), band, score, np.zeros(20_000, np.int8), law)
+    peak = draw_threads(Numbers(9), 0, np.arange(20_001), band, score, np.zeros(20_000, np.int8), table.bands, law)
     assert spearman(depth[band == 0], peak[band == 0]) == pytest.approx(0, abs=0.03)
     assert spearman(depth[band == 1], peak[band == 1]) == pytest.approx(correlation, abs=0.03)
     # Whatever it follows, the peak has the distribution of its table: log-uniform from 1,000 to a million.
@@ -109,7 +128,44 @@ def test_a_single_call_is_its_peak() -> None:
 
 def test_every_class_has_a_thread() -> None:
     # The second class reaches half of the peak: 250 to 500 in two calls.
-    assert contexts([0, 1, 0, 1, 0], threads(share=(ONE, HALF))) == [500, 250, 750, 500, 1000]
+    law = threads(largest=largest(share=((ONE,) * 2, (HALF,) * 2)))
+    assert contexts([0, 1, 0, 1, 0], law) == [500, 250, 750, 500, 1000]
+
+
+@pytest.mark.parametrize(("power", "reached"), [(1.0, 500), (0.0, 1000), (0.5, 1000), (2.0, 5)])
+def test_other_threads_go_with_a_power_of_the_peak(power: float, reached: int) -> None:
+    # A share of a half for a peak of 100,000: 500 of 1,000, or 50,000 whatever the peak, but never beyond it; with a
+    # power of 2 half of a hundredth.
+    law = threads(largest=largest(share=((ONE,) * 2, (HALF,) * 2), power=((1.0,) * 2, (power,) * 2)))
+    assert contexts([0, 1], law) == [1000, reached]
+
+
+def test_shares_are_those_of_the_calls_and_of_the_peak() -> None:
+    # Bands of threads from 1 and from 2 calls, peaks to 1,000 and above: four tables, of which this is the third.
+    share: tuple[Points, ...] = (always(0.1), always(0.2), always(0.3), always(0.4))
+    law = threads(largest=largest(peak=((always(1_000),) * 2,) * 2, follows=(0.0, 0.0), holds=((1.0,) * 2, (0.0,) * 2),
+                                  edges=(1_000.0,), share=((ONE,) * 4, share), power=((1.0,) * 4,) * 2),
+                  first=((HALF,) * 2,) * 2, level=((EVEN,) * 2,) * 2)
+    kind, one = np.array([0, 1, 1], np.int8), np.zeros(1, np.int64)
+    drawn = draw_threads(Numbers(1), 0, offsets_of(3), one, np.zeros(1), kind, (1, 2), law)
+    assert drawn.tolist() == [1000, 150, 300]
+
+
+def test_the_peak_goes_to_the_class_of_a_call_by_weight() -> None:
+    # Two calls of weight 1 and one of weight 2: half each. Peaks are 1,000 in the first class, 2,000 in the second.
+    offsets, kind = offsets_of(*[3] * 4_000), np.tile(np.array([0, 1, 0], np.int8), 4_000)
+    law = threads(largest=largest(peak=((always(1_000),), (always(2_000),)), holds=((1.0,), (2.0,)),
+                                  share=((HALF,) * 2,) * 2))
+    drawn = draw_threads(Numbers(4), 0, offsets, np.zeros(4_000, np.int64), np.zeros(4_000), kind, (1,), law)
+    first, second = np.maximum(drawn[::3], drawn[2::3]), drawn[1::3]
+    assert set(zip(first.tolist(), second.tolist(), strict=True)) == {(1000, 500), (1000, 2000)}
+    assert float((second == 2000).mean()) == pytest.approx(0.5, abs=0.03)
+
+
+def test_levels_are_made_as_large_as_they_are() -> None:
+    # Levels 0.5, 0.75 and 1 as drawn: between 0.5 and 1 the logarithm is linear, halfway from 0.2 to 1.
+    law = threads(level=((((0.0, 0.0), (0.5, 0.2), (1.0, 1.0)),), (EVEN,)))
+    assert contexts([0, 0, 0], law) == [200, round(1000 * math.sqrt(0.2)), 1000]
 
 
 def test_a_thread_that_only_shrinks_begins_at_its_peak() -> None:
@@ -131,8 +187,9 @@ def test_after_an_extract_a_thread_goes_on() -> None:
 @settings(max_examples=20, deadline=None)
 @given(SEEDS)
 def test_the_largest_context_is_the_peak(seed: int) -> None:
-    law = threads(share=(((0.0, 0.2), (1.0, 1.0)), HALF), step=(((0.0, 0.1), (1.0, 9.0)),) * 5, stays=(0.1, 0.3),
-                  compacts=(0.2, 0.1), extracts=(0.2, 0.2))
+    law = threads(largest=largest(holds=((1.0,), (0.5,)), share=((((0.0, 0.2), (1.0, 3.0)),) * 2, (HALF,) * 2)),
+                  step=(((0.0, 0.1), (1.0, 9.0)),) * 5, stays=(0.1, 0.3), compacts=(0.2, 0.1), extracts=(0.2, 0.2),
+                  level=((((0.0, 0.0), (0.3, 0.1), (0.6, 0.9), (1.0, 1.0)),), (EVEN,)))
     assert max(contexts([0, 1, 0, 0, 1, 1, 0, 0, 1, 0], law, seed)) == 1000
 
 
@@ -145,6 +202,17 @@ def test_gaps_follow_their_table_however_alike_they_are(alike: float) -> None:
     assert by_session.mean() == pytest.approx(0.5, abs=0.04)
     # Ten independent gaps are seldom all on one side: twice in a thousand sessions.
     assert (float(((by_session == 0) | (by_session == 1)).mean()) > 0.2) == (alike > 0)
+
+
+def test_engine_time_goes_with_a_power_of_the_gap_in_each_band() -> None:
+    # Up to 1 s half of the gap, up to 4 s three quarters, beyond 256 s 20 times the square root: 400 of 400 s.
+    busy = (Busy(HALF, 1.0), Busy(always(0.75), 1.0), *(Busy(always(5), 0.0),) * 3, Busy(always(20), 0.5))
+    gaps = np.array([0.5, 1, 2, 4, 10, 100, 400]) * 1_000_000
+    lasted, output = draw_durations_of_tables(Numbers(1), 0, offsets_of(7), gaps.astype(np.int64),
+                                              np.zeros(7, np.int8), DurationTables(busy, None))
+    assert lasted.tolist() == pytest.approx([250_000, 500_000, 1_500_000, 3_000_000, 5_000_000, 5_000_000, 400_000_000],
+                                            abs=1)
+    assert not output.any()
 
 
 def test_situations_in_their_order() -> None:
@@ -202,7 +270,11 @@ def test_what_a_fleet_does_not_log_is_null() -> None:
 def test_a_profile_of_tables_is_read_as_it_was_written(tmp_path: object) -> None:
     placed = replace(MEASURED, placement=Placement(("region-01",), (1.0,), 2, 1.0, 0.1, 0.0, 0.2, 0.0, 0.0),
                      durations=DurationTables(None, (ONE, HALF)))
-    for profile in (MEASURED, placed):
+    context = placed.context
+    assert isinstance(context, Threads)
+    whole = replace(context.largest, edges=(), share=((ONE, HALF), (HALF, HALF)), power=((1.0, 0.5), (0.0, 1.0)))
+    unparted = replace(placed, context=replace(context, largest=whole))
+    for profile in (MEASURED, placed, unparted):
         path = tmp_path / "fitted.toml"  # type: ignore[operator]
         path.write_text(profile_text(profile, ["A head."]), encoding="utf-8")
         assert load_profile(str(path)) == profile
@@ -218,6 +290,17 @@ WRONG = {
                          "values from 1 to 1e+07 that do not fall"),
     "no edges": ("edges = [[0, 1], [0.5, 2], [1, 30]]", "edges = []", "depth.edges = '[]'; expected a list of pairs"),
     "a depth beyond all memory": ("[1, 30]]", "[1, 1e18]]", "values from 1 to 1e+07 that do not fall"),
+    "a share of cells that are none": ("power = [0.25, 1, 0, 1]", "power = [0.25, 1]",
+                                       "expected a list of 4 numbers from 0 to 10"),
+    "levels that end below the largest": ("level = [[[0, 0], [1, 1]], [[0, 0], [0.5, 0.75], [1, 1]]]",
+                                          "level = [[[0, 0], [1, 1]], [[0, 0], [0.5, 0.75], [1, 0.9]]]",
+                                          "expected pairs that rise from [0, 0] to [1, 1]"),
+    "edges that fall": ("edges = [20000]", "edges = [20000, 1000]", "expected tokens that rise"),
+    "a missing key": ("holds = [1, 0.25]\n", "", "context.classes.1.holds is missing"),
+    "a key of another version": ("[[durations.gaps]]", "busy = [[0, 1], [1, 1]]\n[[durations.gaps]]",
+                                 "unknown key durations.busy"),
+    "engine time without a band": ("busy_s = [[0, 20], [1, 20]]\npower = 0.125\n",
+                                   "busy_s = [[0, 20], [1, 20]]\n", "durations.gaps.6.power is missing"),
     "a situation that is none": ('"cross_region"', '"cross_regions"', "reuse.cells.6.situation = 'cross_regions'"),
     "starts that end early": ("[1, 1]]\n\n[classes]", "[1, 0.9]]\n\n[classes]",
                               "that rise within the window, from share 0 to share 1"),
