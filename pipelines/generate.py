@@ -161,8 +161,10 @@ def _match(options: GenerateOptions, log: CallLog, progress: Progress) -> int:
     written = CallLog((str(options.out / CALLS),), find_adapter("calls"), load_config(options.out / CLASSES),
                       ReadOptions(), strict=True)
     with progress.stage("comparing"):
-        lines = match(log, written, options.out, options.threads, options.memory_limit, progress.at)
+        lines, omitted = match(log, written, options.out, options.threads, options.memory_limit, progress.at)
     say(f"{options.command}\n\n{compared_table(lines)}")
+    for what in omitted:
+        say(f"not compared: {what}")
     return _held([line.what for line in lines if line.failed])
 
 

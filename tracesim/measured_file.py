@@ -16,6 +16,7 @@ __all__ = ["depth_table", "duration_tables", "gap_tables", "reuse_tables", "thre
 
 _MOST_BANDS = 100
 _MOST_DEPTH = 10**7
+_MOST_TOKENS = 2**31 - 1
 _NONE: Points = ((0.0, 1.0), (1.0, 1.0))  # of a class that has no calls
 
 
@@ -51,7 +52,8 @@ def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) ->
                             f"{chances[0]:g} and {chances[1]:g}")
     count, cells = len(bands), len(bands) * (len(edges) + 1)
     largest = Largest(
-        peak=_laws_by_band(by_class, "peak", count), follows=tuple(row.number("follows", -1, 1) for row in by_band),
+        peak=_laws_by_band(by_class, "peak", count, _MOST_TOKENS),
+        follows=tuple(row.number("follows", -1, 1) for row in by_band),
         holds=tuple((0.0,) * count if row is None else row.numbers("holds", count) for row in by_class),
         edges=edges, share=_laws_by_band(by_class, "share", cells),
         power=tuple((1.0,) * cells if row is None else row.numbers("power", cells, 0, 10) for row in by_class))
@@ -89,7 +91,7 @@ def duration_tables(table: Table, classes: Sequence[str]) -> DurationTables:
         busy = tuple(Busy(_law(row, "busy_s", 0), row.number("power", 0, 1)) for row in rows)
     if "classes" not in table.content:
         return DurationTables(busy, None)
-    return DurationTables(busy, _laws(_by_class(table, classes, ("output",)), "output"))
+    return DurationTables(busy, _laws(_by_class(table, classes, ("output",)), "output", _MOST_TOKENS))
 
 
 def _rows(table: Table, name: str, count: int, keys: Sequence[str]) -> list[Table]:

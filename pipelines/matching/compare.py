@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pipelines.fitting.rows import Rows
 from pipelines.markdown import aligned
+from pipelines.matching.left_out import one_class
 from pipelines.matching.side import BUDGETS, POLICIES, Side
 from pipelines.matching.statistics import (
     Values,
@@ -61,7 +62,7 @@ class Compared:
 
 
 def compare(measured: Side, generated: Side) -> list[Compared]:
-    """Every line; what the log does not say is left out."""
+    """Every line; what the log does not say is left out, see `left_out`."""
     return [*_distributions(measured, generated), *_contexts(measured, generated), _mean_depth(measured, generated),
             *_peaks(measured, generated), *_ranks(measured, generated),
             *_transitions(measured, generated), _kstar(measured, generated), *_orders(measured, generated),
@@ -158,7 +159,10 @@ def _transitions(a: Side, b: Side) -> Iterator[Compared]:
     """By class, the pair that is furthest off for what it may be: 0.05, or its sampling error by session."""
     for place, name in enumerate(CLASSES):
         counts = [_leaving(side, place) for side in (a, b)]
-        if int((counts[0].sum(axis=1) > 0).sum()) < _FEW:
+        if int((counts[0].sum(axis=1) > 0).sum()) < _FEW or one_class(a, b):
+            continue
+        if not counts[1].any():
+            yield Compared(f"P(next | {name})", _count(int(counts[0].sum())), "none", "", f"{_TRANSITION}", FAILED)
             continue
         lines = []
         for to, other in enumerate(CLASSES):

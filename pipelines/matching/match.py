@@ -10,6 +10,7 @@ from figures.matched import matched_figure
 from figures.svg import to_svg
 from pipelines.call_log import CallLog, opened
 from pipelines.matching.compare import Compared, compare, replay_rows
+from pipelines.matching.left_out import left_out
 from pipelines.matching.side import BOOTSTRAP, BUDGETS, Side, measure_side
 from pipelines.workdir import work_folder
 from telemetry.errors import InputError
@@ -25,8 +26,10 @@ _DESCRIPTION = ("One line a policy and a trace: LRU, FNU and MRR with an unbound
 
 
 def match(log: CallLog, generated: CallLog, out: Path, threads: int, memory_limit: str | None = None,
-          at: Callable[[str], None] = lambda _: None) -> list[Compared]:
-    """Compare; the replays go to `matched.json` and `matched.svg` in `out`.
+          at: Callable[[str], None] = lambda _: None) -> tuple[list[Compared], list[str]]:
+    """Compare; returns the lines, and what is not compared.
+
+    The replays go to `matched.json` and `matched.svg` in `out`.
 
     Parameters
     ----------
@@ -53,13 +56,14 @@ def match(log: CallLog, generated: CallLog, out: Path, threads: int, memory_limi
             if sides[-1].sessions < FEWEST:
                 raise InputError(f"{name} has {sides[-1].sessions:,} sessions: of fewer than {FEWEST} nothing can be "
                                  "told. Compare with a longer log, or generate more sessions.")
-    lines, replays = compare(*sides), replay_rows(*sides)
+    lines, omitted, replays = compare(*sides), left_out(*sides), replay_rows(*sides)
     about = {"budgets": [budget.label for budget in BUDGETS], "replicates": BOOTSTRAP.replicates,
              "seed": BOOTSTRAP.seed, "stream": "window", "object_key": "session", "release": "last"}
     _whole(out / NUMBERS, json.dumps({"about": about, "replays": replays,
-                                      "lines": [vars(line) for line in lines]}, indent=1) + "\n")
+                                      "lines": [vars(line) for line in lines], "not_compared": omitted}, indent=1)
+           + "\n")
     _whole(out / FIGURE, to_svg(matched_figure(replays), "matched", _TITLE, _DESCRIPTION) + "\n")
-    return lines
+    return lines, omitted
 
 
 def _whole(path: Path, text: str) -> None:

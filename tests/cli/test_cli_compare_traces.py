@@ -12,6 +12,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from figures.matched import matched_figure
 from pipelines.fitting.rows import Rows
 from pipelines.matching.compare import Compared, _interval, compare, replay_rows
+from pipelines.matching.left_out import left_out
 from pipelines.matching.replicates import Replicates
 from pipelines.matching.side import BUDGETS, POLICIES, Side
 from pipelines.matching.statistics import equal_clusters, ks_critical, ks_distance, rank_interval, share_error, spearman
@@ -57,7 +58,7 @@ def failed(generated: Side) -> set[str]:
 
 def test_a_side_is_like_itself() -> None:
     assert set(verdicts(side(), side()).values()) == {"ok"}
-    assert len(verdicts(side(), side())) == 5 + 1 + 3 + 2 + 1 + 1 + 2 * len(BUDGETS)
+    assert len(verdicts(side(), side())) == 5 + 1 + 3 + 2 + 1 + 2 * len(BUDGETS)
 
 
 def test_depths_that_are_off_on_average() -> None:
@@ -134,6 +135,24 @@ def test_contexts_of_each_class() -> None:
     # A class that the trace does not have fails, one that the log does not have is not compared.
     assert verdicts(of_two_classes(500), side())["KS of contexts of mid"] == "FAILS"
     assert "KS of contexts of mid" not in verdicts(side(), of_two_classes(500))
+
+
+def test_what_is_not_compared_is_said() -> None:
+    bare = replace(side(), rows=replace(rows(), cached=np.full(100, -1), duration_us=np.full(100, -1)))
+    assert [what.partition(" (")[0] for what in left_out(bare, bare)] == ["reuse of calls", "engine time", "classes"]
+    assert left_out(side(), bare)[0].startswith("engine time (the trace has no durations")
+    # One class on both sides has no transitions to compare.
+    assert not [what for what in verdicts(bare, bare) if what.startswith("P(")]
+
+
+def test_a_class_that_the_trace_lacks() -> None:
+    kinds = {0: ("spine", "spine"), 1: ("mid", "mid")}
+    every_other = np.arange(100) % 2
+    two = replace(side(), rows=replace(rows(), model=every_other, class_of=kinds))
+    one = replace(side(), rows=replace(rows(), class_of=kinds))
+    line = next(line for line in compare(two, one) if "| mid" in line.what)
+    assert (line.what, line.generated, line.verdict) == ("P(next | mid)", "none", "FAILS")
+    assert left_out(two, one) == []
 
 
 def test_ranks_that_turn() -> None:
