@@ -48,7 +48,7 @@ def simulate(workload: Workload, server: Server, condition: Condition, seed: int
 def _check(workload: Workload, server: Server) -> None:
     size, room = server.block_tokens, server.device_blocks
     for index, session in enumerate(workload.sessions):
-        for turn, (prompt, output, _) in enumerate(session.turns):
+        for turn, (prompt, output, *_) in enumerate(session.turns):
             if -(-(prompt + output + 1) // size) > room:
                 raise InputError(f"{workload.name}: turn {turn + 1} of session {index + 1} of the draw has "
                                  f"{prompt + output:,} tokens, and the device holds {room * size:,}. Give it more with "
@@ -123,13 +123,14 @@ class _Simulation:
         self._offload.now_us = until_us
 
     def _arrive(self, client: Client, turn: int) -> None:
-        prompt, output, _ = client.turns[turn]
+        prompt, output, _, shared = client.turns[turn]
         client.latest = turn
         keys, blocks = client.keys, prompt // self._block
-        if blocks < len(keys):  # a context that shrank keeps its first tokens; what follows is new
-            del keys[blocks:]
+        kept = blocks if shared is None else shared // self._block
+        if kept < len(keys):  # a context that changed keeps its first tokens; what follows is new
+            del keys[kept:]
             client.version += 1
-            self._pool.cut(client.index, blocks)
+            self._pool.cut(client.index, kept)
         more = (prompt + output) // self._block - len(keys)
         keys.extend(range(self._fresh, self._fresh + more))
         self._fresh += max(0, more)
@@ -137,10 +138,12 @@ class _Simulation:
                     client.hints[turn])
 
     def _probe(self, client: Client, turn: int) -> None:
-        """A one-token request over all that the turn has left, unless the next one is there already."""
+        """A one-token request over all that the next turn may find, unless that is there already."""
         if client.latest > turn:
             return
-        prompt = client.turns[turn].prompt_tokens + client.turns[turn].output_tokens
+        prompt, output, *_ = client.turns[turn]
+        if client.turns[turn + 1].shared_tokens is None:
+            prompt += output
         said = client.hints[turn]
         request = Request(client, turn, prompt, 1, client.keys[:prompt // self._block], self._offload.now_us, True)
         self._enter(request, Hints(said.session_id, said.turn_idx, self._lead, False))

@@ -244,7 +244,8 @@ def test_sessions_of_a_call_log(tmp_path: Path, capsys: pytest.CaptureFixture[st
     said = capsys.readouterr()
     assert "1 of 4 calls have no session id and are left out." in said.err
     cell = json.loads(said.out)["cells"][0]
-    assert cell["notes"] == {"calls_without_context": 0, "outputs_filled_in": 2, "gaps_start_to_start": 0}
+    assert cell["notes"] == {"calls_without_context": 0, "outputs_filled_in": 2, "gaps_start_to_start": 0,
+                             "gaps_floored": 0}
     turns = [json.loads(line) for line in (tmp_path / "turns.jsonl").read_text().splitlines()]
     assert len(turns) == 2 * 2 * 3
     second = [turn for turn in turns if turn["turn"] == 1]
