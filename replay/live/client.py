@@ -102,9 +102,7 @@ class _Drive:
             self._given_up.cancel()
 
     async def _all(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for session in range(len(self._clients.plan.workload.sessions)):
-                group.create_task(self._session(session))
+        await asyncio.gather(*map(self._session, range(len(self._clients.plan.workload.sessions))))
         await asyncio.gather(*self._sent)
 
     async def _watch(self, lost: Callable[[], str | None]) -> None:
