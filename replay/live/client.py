@@ -48,6 +48,8 @@ class Clients:
         What lines say of their run.
     address : Address
     model : str
+    salt : str or None
+        Keeps the server's caches apart from those of other runs; None: it has served no other.
     """
 
     plan: Plan
@@ -57,6 +59,7 @@ class Clients:
     seed: int
     address: Address
     model: str
+    salt: str | None = None
 
 
 def drive(clients: Clients, limits: Limits, sink: Callable[[LiveTurn], None],
@@ -150,7 +153,8 @@ class _Drive:
         start, answer, error = self._now(), None, None
         try:
             async with asyncio.timeout(self._limits.turn_s):
-                answer = await complete(clients.address, clients.model, prompt, output, as_params(hints), request)
+                answer = await complete(clients.address, clients.model, prompt, output, as_params(hints), request,
+                                        clients.salt)
         except AnswerError as wrong:
             error = str(wrong)
         except TimeoutError:

@@ -44,7 +44,7 @@ def now_us() -> int:
 
 
 async def complete(address: Address, model: str, prompt: Sequence[int], output_tokens: int,
-                   params: Mapping[str, object], request: str) -> Answer:
+                   params: Mapping[str, object], request: str, salt: str | None = None) -> Answer:
     """Ask for `output_tokens` tokens after a prompt of token ids, whatever the model would rather do.
 
     Parameters
@@ -53,6 +53,8 @@ async def complete(address: Address, model: str, prompt: Sequence[int], output_t
         `kv_transfer_params` of the request.
     request : str
         Its name, which the server puts into its own.
+    salt : str, optional
+        `cache_salt`: what was cached under another is not found.
 
     Raises
     ------
@@ -63,6 +65,8 @@ async def complete(address: Address, model: str, prompt: Sequence[int], output_t
             "ignore_eos": True, "temperature": 0, "stream": True, "stream_options": {"include_usage": True}}
     if params:
         body["kv_transfer_params"] = dict(params)
+    if salt is not None:
+        body["cache_salt"] = salt
     first: int | None = None
     usage: Mapping[str, object] | None = None
     done = False
