@@ -5,9 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPORT ?= report
 WORKERS ?= 2
+# The environment of a live server, and the version of vLLM in it: one of constraints-live-*.txt.
+LIVE ?= .venv-live
+VLLM ?= 0.32
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-warn-script-location -c constraints.txt
 
-.PHONY: help report test test-quick check bench bench-spark bench-bounds bench-gate bench-replay bench-tier sample dist clean
+.PHONY: help report test test-quick check live-env bench bench-spark bench-bounds bench-gate bench-replay bench-tier sample dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +28,8 @@ check: $(VENV)/dev  ## lint, types, and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+live-env: $(LIVE)/made  ## make .venv-live: vLLM for the CPU, and the plugin, for the tests with a real server
 
 bench: $(VENV)/dev  ## measure speed and memory against a plain DuckDB pass, on a generated trace
 	$(BIN)/python benchmarks/bench.py
@@ -54,7 +59,7 @@ dist: $(VENV)/spark  ## pack code and environment for the executors of a Spark c
 	$(BIN)/python -m pipelines.dist
 
 clean:  ## remove the environment, caches, the sample reports and dist/
-	rm -rf $(VENV) $(REPORT) notebooks/results dist *.egg-info replay/gate/*.egg-info replay/gate/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-live* $(REPORT) notebooks/results dist *.egg-info replay/gate/*.egg-info replay/gate/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit("kvcensus needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
@@ -72,4 +77,11 @@ $(VENV)/dev: $(VENV)/base
 
 $(VENV)/spark: $(VENV)/base
 	$(PIP) -e '.[spark]'
+	@touch $@
+
+# --no-deps: the file names all that is needed. vLLM asks for more, builds for GPUs that break it on a CPU.
+$(LIVE)/made: constraints-live-$(VLLM).txt replay/gate/pyproject.toml
+	$(PYTHON) -m venv $(LIVE)
+	$(LIVE)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps -r $<
+	$(LIVE)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps -e ./replay/gate
 	@touch $@

@@ -205,7 +205,9 @@ class LiveServer:
         # Our own PYTHONPATH leads to other versions of what it needs. vLLM reads an empty number as an error.
         ours = {name: value for name, value in os.environ.items()
                 if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "VLLM_CPU_KVCACHE_SPACE")}
-        return ours | {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
+        # One thread, bound to no core: several servers share few cores, and threads that wait for each other at every
+        # operation then hardly run.
+        return ours | {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
                        "VLLM_RPC_BASE_PATH": self._folder.name, **self.launch.environment}
 
     def _await(self, ready_s: float) -> None:
