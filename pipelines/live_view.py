@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from pipelines.priced import aligned
 from pipelines.streams import say
-from replay.live.analysis import Findings, Row
+from replay.live.analysis import Findings
 from replay.live.simulated import Simulated
 from replay.tier.uncertainty import Interval
 
@@ -33,10 +33,11 @@ def print_live(found: Findings) -> None:
         say(f"counted over the seeds: {', '.join(counted)}")
     if found.rows:
         for table in (_latency(found), _first_token(found), _tier(found), _fairness(found), _beside(found),
-                      _schedule(found)):
-            say("")
-            for line in aligned(table):
-                say(line)
+                      _coarse(found), _schedule(found)):
+            if len(table) > 1:
+                say("")
+                for line in aligned(table):
+                    say(line)
         _say_remarks(found)
     for cell in found.unfinished:
         say(f"\nnot finished: {cell.label}, seed {cell.seed}, {cell.seen:,} of {cell.planned:,} turns: "
@@ -101,35 +102,33 @@ def _fairness(found: Findings) -> list[list[str]]:
 
 
 def _beside(found: Findings) -> list[list[str]]:
-    """Measured, simulated, error in points or in per cent; then what the residency replay predicts."""
-    rows = [["live beside simulated", "hit", "sim", "points", "device", "sim", "points", "refused", "sim", "stored MB",
-             "sim", "reloaded MB", "sim", "found nothing", "sim", "residency"]]
+    """Measured; simulated, with the error in points; simulated with every turn at the time that it came live."""
+    rows = [["live beside simulated", "hit", "sim", "points", "at starts", "points", "device", "sim", "refused", "sim",
+             "stored MB", "sim", "reloaded MB", "sim"]]
     for label, row in found.rows.items():
+        live, tier = row.summary, row.residency is not None
         sim = row.simulated if isinstance(row.simulated, Simulated) else None
-
-        def pair(value: Callable[[Row | Simulated], float], form: str, sim: Simulated | None = sim,
-                 row: Row = row) -> list[str]:
-            return [format(value(row), form), _NONE if sim is None else format(value(sim), form)]
-
-        def points(value: Callable[[Row | Simulated], float], sim: Simulated | None = sim, row: Row = row) -> str:
-            return _NONE if sim is None else f"{100 * (value(sim) - value(row)):+.1f}"
-
-        rows.append([
-            label, *pair(_hit, ".1%"), points(_hit), *pair(_device, ".1%"), points(_device),
-            *pair(lambda each: sum(each.summary.refused.values()), ",.0f"),
-            *pair(lambda each: each.summary.stored_bytes / _MB, ",.2f"),
-            *pair(lambda each: each.summary.reloaded_bytes / _MB, ",.2f"),
-            *pair(lambda each: each.coarse.found_nothing, ".1%"),
-            _NONE if row.residency is None else f"{row.residency.found_nothing:.1%}"])
+        if sim is None:
+            continue
+        closed, starts = sim.summary, sim.at_starts
+        cells = [label, f"{live.tier_hit_rate:.1%}"]
+        for each in (closed, starts):
+            cells += [f"{each.tier_hit_rate:.1%}", f"{100 * (each.tier_hit_rate - live.tier_hit_rate):+.1f}"]
+        cells += [f"{live.device_hit_share:.1%}", f"{closed.device_hit_share:.1%}"]
+        pairs = [[f"{sum(each.refused.values()):,}" for each in (live, closed)]]
+        pairs += [[f"{getattr(each, name) / _MB:,.2f}" for each in (live, closed)]
+                  for name in ("stored_bytes", "reloaded_bytes")]
+        rows.append(cells + [cell if tier else _NONE for pair in pairs for cell in pair])
     return rows
 
 
-def _hit(each: Row | Simulated) -> float:
-    return each.summary.tier_hit_rate
-
-
-def _device(each: Row | Simulated) -> float:
-    return each.summary.device_hit_share
+def _coarse(found: Findings) -> list[list[str]]:
+    rows = [["found by any cache", "tokens", "sim", "residency", "turns that found nothing", "sim", "residency"]]
+    for label, row in found.rows.items():
+        models = (row.coarse, row.simulated.coarse if isinstance(row.simulated, Simulated) else None, row.residency)
+        rows.append([label, *(_NONE if each is None else f"{each.found_share:.1%}" for each in models),
+                     *(_NONE if each is None else f"{each.found_nothing:.1%}" for each in models)])
+    return rows
 
 
 def _schedule(found: Findings) -> list[list[str]]:
@@ -145,8 +144,8 @@ def _say_remarks(found: Findings) -> None:
         if isinstance(row.simulated, str):
             say(f"\n{label} is not simulated: {row.simulated}")
     if found.asked.server is None:
-        say("\nThe server is somebody else's: its sizes are not known, so nothing is simulated; what was found in the tier "
-            "is known of all requests together, probes among them.")
+        say("\nThe server is somebody else's: its sizes are not known, so nothing is simulated; what was found in the "
+            "tier is known of all requests together, probes among them.")
 
 
 def _span(values: Sequence[int]) -> str:

@@ -151,16 +151,16 @@ def analyse(out: Path, control: str | None, replicates: int) -> Findings:
 def _row(asked: Asked, own: Sequence[LiveCell], control: Sequence[LiveCell], replicates: int) -> Row:
     outcomes, condition = _outcomes(own), asked.rows[own[0].label]
     seeds = tuple(cell.seed for cell in own)
-    loads = [(seed, asked.workloads[seed]) for seed in seeds]
+    loads = {seed: asked.workloads[seed] for seed in seeds}
     facts = asked.server
     tier = None if facts is None or condition.policy == "none" else condition.tier_bytes
     return Row(seeds, _with_hits(summarize(list(outcomes.values())), own), sum(cell.errors for cell in own),
                sum(cell.counters["preemptions"] for cell in own),
                Coarse(found_share(list(outcomes.values())), found_nothing(list(outcomes.values()))), _fidelity(own),
                _paired(outcomes, _outcomes(control), replicates),
-               None if facts is None else simulated(loads, condition, facts),
+               None if facts is None else simulated(loads, outcomes, condition, facts),
                None if facts is None or tier is None
-               else residency([load for _, load in loads], tier, facts.kv_bytes_per_token))
+               else residency(list(loads.values()), tier, facts))
 
 
 def _outcomes(cells: Iterable[LiveCell]) -> dict[int, Outcome]:

@@ -39,6 +39,8 @@ __all__ = ["Cell", "run_cell"]
 #: A server that has answered everything may still store: its counters are read when they stand still, or after so long.
 _SETTLE_S = 5.0
 _LOOK_S = 0.5
+#: Between the last sign of a server and the end of its process, if that is what has ended.
+_DEATH_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,22 @@ def run_cell(folder: CellFolder, cell: Cell, served: Served, limits: Limits, abo
 
 def _served(path: Path, cell: Cell, served: Served, limits: Limits) -> str | None:
     with started(served, cell.condition, path / DECISIONS, path / SERVER_LOG) as running:
-        (path / METRICS_BEFORE).write_text(metrics_text(running.url), encoding="utf-8")
-        why = _driven(path, cell, served.model, running, limits)
-        if why is not None:
-            return why if running.lost() else why + running.last_lines()
-        (path / METRICS_AFTER).write_text(_settled(running.url), encoding="utf-8")
-    return None
+        try:
+            (path / METRICS_BEFORE).write_text(metrics_text(running.url), encoding="utf-8")
+            why = _driven(path, cell, served.model, running, limits)
+            if why is None:
+                (path / METRICS_AFTER).write_text(_settled(running.url), encoding="utf-8")
+        except InputError as error:  # its metrics
+            why = str(error)
+        return None if why is None else _dead(running) or why + running.last_lines()
+
+
+def _dead(running: Running) -> str | None:
+    """That the server has died, if it has: connections end a moment before their process."""
+    deadline = time.monotonic() + _DEATH_S
+    while (why := running.lost()) is None and time.monotonic() < deadline:
+        time.sleep(_LOOK_S / 10)
+    return why
 
 
 def _driven(path: Path, cell: Cell, model: str, running: Running, limits: Limits) -> str | None:

@@ -99,7 +99,7 @@ class _Drive:
             if work.done():
                 work.result()  # a fault of ours is raised here
                 return None
-            return lost() or self._given_up.result()
+            return self._given_up.result()
         finally:
             watch.cancel()  # asyncio.run cancels and awaits whatever is still under way
             self._given_up.cancel()

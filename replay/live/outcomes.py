@@ -26,7 +26,7 @@ class LiveCell:
     problem : str or None
         Why it has no outcome; None: it is finished.
     seen : int
-        Turns of an unfinished one that had ended.
+        Turns of an unfinished one that had ended well.
     planned : int
         Turns that were to end.
     turns : list of LiveTurn
@@ -62,7 +62,7 @@ def _cell(label: str, seed: int, folder: CellFolder, planned: int) -> LiveCell:
         problem = folder.damage or folder.failure or "not finished"
         partial = folder.path / PARTIAL
         turns, torn = read_turns(partial) if partial.is_file() else ([], False)
-        seen = sum(not turn.probe for turn in turns)
+        seen = sum(turn.error is None and not turn.probe for turn in turns)
         if torn:
             problem += "; the last line of its turns is torn"
         return LiveCell(label, seed, problem, seen, planned, [], {}, None)

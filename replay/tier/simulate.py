@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Mapping
 
 from kvcensus_gate import Hints
 from replay.tier.condition import Condition
@@ -26,13 +27,16 @@ from telemetry.errors import InputError
 __all__ = ["simulate"]
 
 
-def simulate(workload: Workload, server: Server, condition: Condition, seed: int) -> Outcome:
+def simulate(workload: Workload, server: Server, condition: Condition, seed: int,
+             starts: Mapping[tuple[int, int], int] | None = None) -> Outcome:
     """Run a workload under a condition.
 
     Parameters
     ----------
     seed : int
         Of the hints' noise; arrivals, contexts and gaps are part of the workload.
+    starts : mapping, optional
+        Session and turn -> when it comes, in place of arrivals and gaps; but never before the turn before has ended.
 
     Raises
     ------
@@ -42,7 +46,7 @@ def simulate(workload: Workload, server: Server, condition: Condition, seed: int
         An unknown policy or parameter, or a tier that holds no block.
     """
     _check(workload, server)
-    return _Simulation(workload, server, condition, seed).run()
+    return _Simulation(workload, server, condition, seed, starts or {}).run()
 
 
 def _check(workload: Workload, server: Server) -> None:
@@ -58,7 +62,9 @@ def _check(workload: Workload, server: Server) -> None:
 class _Simulation:
     """One run."""
 
-    def __init__(self, workload: Workload, server: Server, condition: Condition, seed: int):
+    def __init__(self, workload: Workload, server: Server, condition: Condition, seed: int,
+                 starts: Mapping[tuple[int, int], int]):
+        self._starts = starts
         self._block = server.block_tokens
         self._budget, self._seqs = server.max_batched_tokens, server.max_seqs
         self._steps = Steps(server)
@@ -77,7 +83,7 @@ class _Simulation:
         self._records: list[TurnRecord] = []
         self._probes: list[TurnRecord] = []
         for client, session in zip(self._clients, workload.sessions, strict=True):
-            self._at(session.arrival_us, client, 0)
+            self._at(starts.get((client.index, 0), session.arrival_us), client, 0)
 
     def run(self) -> Outcome:
         while True:
@@ -256,7 +262,8 @@ class _Simulation:
             self._await(client, request.turn)
 
     def _await(self, client: Client, turn: int) -> None:
-        self._at(self._now + client.turns[turn].gap_us, client, turn + 1)
+        due = self._starts.get((client.index, turn + 1), self._now + client.turns[turn].gap_us)
+        self._at(max(self._now, due), client, turn + 1)
         gap = client.hints[turn].expected_gap_us
         if self._lead is not None and gap is not None:
             self._at(self._now + max(0, gap - self._lead), client, -1 - turn)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,12 +17,12 @@ BLOCK = 4
 
 
 class FakeServer(ThreadingHTTPServer):
-    """Listens on a free port; `behave` says what it does with the n-th completion, counted from 1."""
+    """Listens on a port, by default a free one; `behave` says what it does with the n-th completion, counted from 1."""
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
         self.asked: list[dict[str, Any]] = []
         self.names: list[str] = []
         self.times: list[float] = []
@@ -57,8 +60,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing."""
 
     def do_GET(self) -> None:
-        text = b"# HELP nothing\nfake_total 1.0\n" if self.path == "/metrics" else b""
-        self.send_response(200)
+        texts = {"/metrics": b"# HELP nothing\nfake_total 1.0\n", "/health": b"", "/version": b'{"version": "0"}'}
+        text = texts.get(self.path, b"")
+        self.send_response(200 if self.path in texts else 404)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)
@@ -109,3 +113,33 @@ def fake_server() -> Iterator[FakeServer]:
             server.closing.set()
             server.shutdown()
             thread.join()
+
+
+def _serve(words: list[str]) -> None:
+    """In the place of vLLM: what KVCENSUS_FAKE says, {condition: {"3": behaviour, ...}}; `exit` ends the process."""
+    connector = words[words.index("--kv-transfer-config") + 1] if "--kv-transfer-config" in words else "{}"
+    extra = json.loads(connector).get("kv_connector_extra_config", {})
+    gate = extra.get("kvcensus_gate", {"policy": "none"})
+    said = json.loads(os.environ.get("KVCENSUS_FAKE", "{}")).get(gate["policy"], {})
+    print(f"the fake serves {gate['policy']}", flush=True)
+    if "start" in said:
+        sys.exit(said["start"])
+    if "decision_log" in gate:
+        with open(gate["decision_log"], "x", encoding="utf-8") as file:
+            file.write('{"format":1,"block_bytes":32768}\n')
+
+    def behave(count: int) -> str:
+        behaviour = str(said.get(str(count), said.get("all", "answer")))
+        if behaviour == "exit":
+            print("the fake breaks down", flush=True)
+            os._exit(7)
+        return behaviour
+
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    with FakeServer(int(words[words.index("--port") + 1])) as server:
+        server.behave = behave
+        server.serve_forever(poll_interval=0.05)
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1:])
