@@ -16,7 +16,7 @@ import pytest
 from hypothesis import is_hypothesis_test
 
 #: Fixtures that start processes, or with which a test makes runs of its own.
-_SLOW = {"spark_here", "browser", "cli"}
+_SLOW = {"spark_here", "browser", "cli", "live_interpreter"}
 #: The folder of Spark's tests, or the engine of a test in tests/metrics.
 _SPARK = re.compile(r"^tests/spark/|[\[-]spark[\]-]")
 

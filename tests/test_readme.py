@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -11,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from kvcensus_gate import Hints, parse_hints
+from kvcensus_gate.vllm import SPEC_NAME
+from kvcensus_gate.vllm.settings import Settings, read_settings
 from metrics.core.store import Results
 from pipelines.cli import main as cli
 from pipelines.options import parse
@@ -94,3 +98,21 @@ def test_the_two_make_targets_exist(target: str) -> None:
 def test_files_that_the_readme_names_exist() -> None:
     for name in re.findall(r"\]\(([^):]+)\)", README):
         assert (ROOT / name).exists(), name
+
+
+def test_the_launch_line_of_the_plugin_is_one() -> None:
+    [block] = [block for block in blocks("sh") if "kv-transfer-config" in block]
+    words = shlex.split(block)
+    transfer = json.loads(words[words.index("--kv-transfer-config") + 1])
+    assert (transfer["kv_connector"], transfer["kv_role"]) == ("OffloadingConnector", "kv_both")
+    extra = transfer["kv_connector_extra_config"]
+    assert extra["spec_name"] == SPEC_NAME
+    assert read_settings(extra) == Settings("gate", {"slack_s": 5, "live_ttl_s": 20})
+
+
+def test_hints_of_the_plugin_can_be_used() -> None:
+    [block] = [block for block in blocks("json") if "kv_transfer_params" in block]
+    sent = json.loads(block)["kv_transfer_params"]
+    assert parse_hints(sent) == Hints("a71f", 3, 5_200_000, False)
+    told = re.findall(r"^\| (`\w+`.*?) \| ", README, re.MULTILINE)
+    assert set(sent) <= {name for cell in told for name in re.findall(r"`(\w+)`", cell)}

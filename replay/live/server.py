@@ -207,8 +207,9 @@ class LiveServer:
                 if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "VLLM_CPU_KVCACHE_SPACE")}
         # One thread, bound to no core: several servers share few cores, and threads that wait for each other at every
         # operation then hardly run.
-        return ours | {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
-                       "VLLM_RPC_BASE_PATH": self._folder.name, **self.launch.environment}
+        return ours | {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1",
+                       "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_RPC_BASE_PATH": self._folder.name,
+                       **self.launch.environment}
 
     def _await(self, ready_s: float) -> None:
         deadline = time.monotonic() + ready_s

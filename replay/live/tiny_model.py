@@ -84,12 +84,12 @@ def _config(shape: TinyLlama) -> dict[str, object]:
 
 
 def _weights(shape: TinyLlama, seed: int) -> dict[str, _Tensor]:
-    """Keys and queries are large enough for attention to single tokens out, so that answers depend on all of a prompt."""
+    """Keys and queries are so large that attention singles tokens out: answers depend on all of a prompt."""
     draw = np.random.Generator(np.random.PCG64(seed))
 
     def matrix(rows: int, columns: int, scale: float = 1.0) -> _Tensor:
-        drawn = draw.standard_normal((rows, columns)) * scale / np.sqrt(columns)
-        return drawn.astype(np.float32)
+        drawn: _Tensor = (draw.standard_normal((rows, columns)) * scale / np.sqrt(columns)).astype(np.float32)
+        return drawn
 
     ones = np.ones(shape.hidden, np.float32)
     tensors = {"model.embed_tokens.weight": matrix(shape.vocabulary, shape.hidden, np.sqrt(shape.hidden)),

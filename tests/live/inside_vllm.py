@@ -15,6 +15,9 @@ from typing import Any
 from unittest import mock
 
 import torch
+from vllm.v1.kv_offload.base import LookupResult, make_offload_key
+from vllm.v1.kv_offload.factory import OffloadingSpecFactory
+
 from kvcensus_gate import GateError, known_policies, make_tier
 from kvcensus_gate.vllm import SPEC_NAME, register, seams, versions
 from kvcensus_gate.vllm.cache_policy import ChunkTable
@@ -23,8 +26,6 @@ from kvcensus_gate.vllm.manager import GateManager
 from kvcensus_gate.vllm.metrics import metric_definitions
 from kvcensus_gate.vllm.seams import CPULoadStoreSpec, GPULoadStoreSpec, ReqContext
 from kvcensus_gate.vllm.spec import GateSpec
-from vllm.v1.kv_offload.base import LookupResult, make_offload_key
-from vllm.v1.kv_offload.factory import OffloadingSpecFactory
 
 SECOND = 1_000_000
 
@@ -90,7 +91,7 @@ class Server:
 
 class Decisions(unittest.TestCase):
     def test_classes_go_as_finished_overdue_far_recent(self) -> None:
-        """Without the gate's refusal, so that the last classes are reached: D is finished, C overdue, B far, A recent."""
+        """Without refusals, so that all are reached: D is finished, C overdue, B far, A recent."""
         server = Server("job_aware", 4, admission_control=False)
         server.turn("A", "a")
         server.turn("C", "c", gap_s=1)
@@ -262,7 +263,8 @@ class Metrics(unittest.TestCase):
         server.turn("AB", "a", gap_s=60)
         second = server.manager.get_stats().data["data"]
         blocks = "vllm:kvcensus_tier_blocks"
-        self.assertEqual(first[blocks], {("offered",): 3, ("stored",): 2})
+        self.assertEqual(first[blocks], {("offered",): 3, ("present",): 0, ("stored",): 2, ("failed",): 0,
+                                         ("reloaded",): 0, ("cleared",): 0})
         self.assertEqual(first["vllm:kvcensus_tier_refused_blocks"], {("admission",): 1})
         self.assertEqual(second[blocks], {("reloaded",): 2})
         self.assertEqual(second["vllm:kvcensus_tier_resident_blocks"], {(): 2})
@@ -289,7 +291,8 @@ class Copies(unittest.TestCase):
                         for t in range(3)]
         caches = SimpleNamespace(
             tensors=[SimpleNamespace(tensor=tensor, page_size_bytes=4) for tensor in self.tensors],
-            group_data_refs=[[SimpleNamespace(tensor_idx=t, page_size_bytes=4) for t in refs] for refs in ([0, 1], [2])])
+            group_data_refs=[[SimpleNamespace(tensor_idx=t, page_size_bytes=4) for t in group]
+                             for group in ([0, 1], [2])])
         self.worker = HostCopyWorker(caches, chunks=4, blocks_per_chunk=2)
 
     def values(self, tensor: int, blocks: Sequence[int]) -> list[int]:

@@ -46,13 +46,13 @@ class Session:
 
 
 def make_sessions(seed: int = 1) -> list[Session]:
-    """A new session every other round; a turn comes one to three rounds after the one before."""
+    """A new session every round; a turn comes two to five rounds after the one before."""
     draw = Random(seed)
     sessions = []
     for number in range(SESSIONS):
-        rounds = [number // 2]
+        rounds = [number]
         while len(rounds) < TURNS:
-            rounds.append(rounds[-1] + draw.randint(1, 3))
+            rounds.append(rounds[-1] + draw.randint(2, 5))
         sessions.append(Session(f"session {number}", rounds, Random(f"{seed} {number}")))
     return sessions
 

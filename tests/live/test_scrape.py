@@ -34,7 +34,7 @@ def test_totals_and_labels():
 
 
 def test_a_metric_that_is_not_there_is_not_nought():
-    with pytest.raises(InputError, match="publishes no metric 'nothing'. It has 4 others"):
+    with pytest.raises(InputError, match=r"publishes no metric 'nothing'\. It has 4 others"):
         parse_metrics(TEXT).total("nothing")
 
 

@@ -53,7 +53,7 @@ def test_a_token_is_a_word(tmp_path: Path):
 def test_a_folder_that_exists_is_left_alone(tmp_path: Path):
     model = write_tiny_model(tmp_path / "model")
     before = digest(model)
-    with pytest.raises(OSError, match="not empty|exists"):
+    with pytest.raises(OSError, match=r"not empty|exists"):
         write_tiny_model(tmp_path / "model", seed=1)
     assert digest(model) == before
     assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kvcensus_gate.sessions import Key
 from kvcensus_gate.vllm.seams import CachePolicy
 
 __all__ = ["ChunkTable"]
@@ -19,29 +20,29 @@ class ChunkTable(CachePolicy):
 
     def __init__(self, cache_capacity: int, *_: Any, **__: Any):
         self.cache_capacity = cache_capacity
-        self._chunks: dict[bytes, Any] = {}
-        self._doomed: Sequence[bytes] = ()
+        self._chunks: dict[Key, Any] = {}
+        self._doomed: Sequence[Key] = ()
 
     def __len__(self) -> int:
         return len(self._chunks)
 
-    def doom(self, keys: Sequence[bytes]) -> None:
+    def doom(self, keys: Sequence[Key]) -> None:
         """What the next `evict` takes."""
         self._doomed = keys
 
-    def get(self, key: bytes) -> Any:
+    def get(self, key: Key) -> Any:
         return self._chunks.get(key)
 
-    def insert(self, key: bytes, chunk: Any, *_: Any) -> None:
+    def insert(self, key: Key, chunk: Any, *_: Any) -> None:
         self._chunks[key] = chunk
 
-    def remove(self, key: bytes) -> None:
+    def remove(self, key: Key) -> None:
         del self._chunks[key]
 
-    def touch(self, keys: Iterable[bytes], *_: Any) -> None:
+    def touch(self, keys: Iterable[Key], *_: Any) -> None:
         """Recency is the tier's business."""
 
-    def evict(self, n: int, protected: set[bytes]) -> list[tuple[bytes, Any]] | None:
+    def evict(self, n: int, protected: set[Key]) -> list[tuple[Key, Any]] | None:
         doomed, self._doomed = self._doomed, ()
         if len(doomed) != n or not protected.isdisjoint(doomed):
             raise RuntimeError(f"the tier and vLLM disagree: {len(doomed)} chunks are to be evicted, vLLM asks for {n}")

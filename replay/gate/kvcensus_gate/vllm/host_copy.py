@@ -77,4 +77,4 @@ class HostCopyWorker(OffloadingWorker):
                 host[slots] = device[blocks]
             else:
                 device[blocks] = host[slots]
-        return len(slots) * sum(ref.page_size_bytes for ref in refs)
+        return len(slots) * sum(int(ref.page_size_bytes) for ref in refs)

@@ -50,12 +50,12 @@ class Reporter:
         self._broken = False
 
     def report(self, tier: Tier, stats: Any) -> None:
-        """Add what a tier has counted since the last report."""
+        """Add what a tier has counted since the last report; the first time also what is 0, so that it is shown."""
         for name, labels, value in _counts(tier):
-            more = value - self._reported.get((name, labels), 0)
-            if more:
+            before = self._reported.get((name, labels))
+            if value != before:
                 self._reported[name, labels] = value
-                stats.increase_counter(name, more, labels)
+                stats.increase_counter(name, value - (before or 0), labels)
         stats.set_gauge(_RESIDENT, tier.resident)
         stats.set_gauge(_SESSIONS, len(tier.sessions))
 

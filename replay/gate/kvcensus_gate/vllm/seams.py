@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import vllm
+
 from kvcensus_gate.errors import GateError
 
 try:
