@@ -10,7 +10,7 @@ LIVE ?= .venv-live
 VLLM ?= 0.32
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-warn-script-location -c constraints.txt
 
-.PHONY: help report test test-quick check live-env bench bench-spark bench-bounds bench-gate bench-replay bench-tier sample dist clean
+.PHONY: help report test test-quick check live-env bench bench-spark bench-bounds bench-gate bench-generate bench-replay bench-tier sample dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench-bounds: $(VENV)/dev  ## measure the bounds on misses against one sort
 
 bench-gate: $(VENV)/dev  ## measure the tier policies against LRU, with 100,000 resident blocks
 	$(BIN)/python benchmarks/bench_gate.py
+
+bench-generate: $(VENV)/dev  ## measure the generator against writing the same rows to Parquet
+	$(BIN)/python benchmarks/bench_generate.py
 
 # What libcachesim depends on beyond NumPy serves traces in S3 only, and wants an older python-dateutil than we have.
 bench-replay: $(VENV)/dev  ## measure the residency replay against libCacheSim, on the same trace

@@ -86,7 +86,8 @@ def _arrivals(text: str) -> Arrivals:
 
 
 @contextmanager
-def opened(log: CallLog, work: Path, *, threads: int | None = None) -> Iterator[Trace]:
+def opened(log: CallLog, work: Path, *, threads: int | None = None,
+           memory_limit: str | None = None) -> Iterator[Trace]:  # fmt: skip
     """The whole log as a trace on DuckDB, ready to be measured; `work` is a private folder.
 
     Raises
@@ -95,5 +96,5 @@ def opened(log: CallLog, work: Path, *, threads: int | None = None) -> Iterator[
         A file that cannot be read, a log in which nothing can be used.
     """
     with open_trace(*log.inputs, format=log.adapter.name, config=log.config, arrivals=log.read.arrivals, work=work,
-                    threads=threads, strict=log.strict) as trace:
+                    threads=threads, memory_limit=memory_limit, strict=log.strict) as trace:
         yield trace

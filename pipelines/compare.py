@@ -40,13 +40,16 @@ def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
     options = parse_compare(argv, prog)
     windows = options.windows
     found = contrasts([window.results for window in windows])
-    page = render_comparison(options.name, windows, found, notes(windows))
+    differing = notes(windows)
+    page = render_comparison(options.name, windows, found, differing)
     _write(options, page)
     if options.json:
         from pipelines.compare_json import as_json
 
         say(as_json(windows, found))
         return EXIT_OK
+    for note in differing:
+        say(note)
     for figure in FIGURES:
         say(f"{figure.question} {figure.finding(windows).plain()}")
     say(f"page: {options.out}")

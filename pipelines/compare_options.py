@@ -96,7 +96,7 @@ def _windows(folder: Path) -> list[Path]:
 
 
 def _labels(given: str | None, results: Sequence[Results]) -> list[str]:
-    """Told apart: by name, else by window, else by number."""
+    """Told apart: by name, else by window, else by the folder of the run, else by number."""
     if given is not None:
         labels = [clean(part.strip(), 40) for part in given.split(",")]
         if len(labels) != len(results) or not all(labels) or len(set(labels)) < len(labels):
@@ -107,12 +107,20 @@ def _labels(given: str | None, results: Sequence[Results]) -> list[str]:
     repeated = Counter(names)
     labels = [f"{name} {window}".strip() if repeated[name] > 1 else name
               for name, window in zip(names, windows, strict=True)]
+    repeated = Counter(labels)
+    labels = [f"{label}, {_run(found)}" if repeated[label] > 1 and _run(found) else label
+              for label, found in zip(labels, results, strict=True)]
     repeated, seen = Counter(labels), Counter[str]()
     for place, label in enumerate(labels):
         seen[label] += 1
         if repeated[label] > 1:
             labels[place] = f"{label} ({seen[label]})"
     return labels
+
+
+def _run(found: Results) -> str:
+    """The folder that a run wrote; a result lies in it under the name of its window."""
+    return clean(found.folder.absolute().parent.name, 40)
 
 
 def _window(found: Results) -> str:

@@ -79,4 +79,6 @@ def _out(text: str) -> Path:
         raise UsageError(f"--out {out.shown}: a profile is written to a file of this machine.")
     if out.suffix != ".toml" or out.is_dir():
         raise UsageError(f"--out {out}: name a file that ends with .toml; generate --profile takes no other.")
+    if out.is_symlink() or out.exists():
+        raise UsageError(f"--out {out} exists. Name a new file, or remove it.")
     return out

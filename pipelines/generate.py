@@ -104,17 +104,18 @@ def _check(options: GenerateOptions, name: str, progress: Progress) -> int:
     """Measure what was written and print the check; the exit code says whether it holds."""
     from pipelines.config import load_config
     from pipelines.published import load_published
-    from pipelines.trace_check import check_numbers, check_table, residual_notes
+    from pipelines.trace_check import check_numbers, check_table, residual_notes, small_fleet_note
     from pipelines.trace_numbers import trace_numbers
     from pipelines.workdir import work_folder
 
     published = load_published(name)
     rules = load_config(options.out / CLASSES).rules
     with progress.stage("checking"), work_folder(None, options.out) as work:
-        lines = check_numbers(published, trace_numbers([options.out / CALLS], rules, published.stream, work,
-                                                       threads=options.threads))
+        numbers = trace_numbers([options.out / CALLS], rules, published.stream, work, threads=options.threads,
+                                memory_limit=options.memory_limit)
+    lines = check_numbers(published, numbers)
     say(f"{options.command}\n\n{check_table(lines)}")
-    for note in residual_notes(lines):
+    for note in filter(None, [small_fleet_note(int(numbers["trace.sessions"]), published), *residual_notes(lines)]):
         say(f"\n{note}")
     return _held([line.key for line in lines if line.failed])
 
@@ -131,7 +132,7 @@ def _match(options: GenerateOptions, log: CallLog, progress: Progress) -> int:
     written = CallLog((str(options.out / CALLS),), find_adapter("calls"), load_config(options.out / CLASSES),
                       ReadOptions(), strict=True)
     with progress.stage("comparing"):
-        lines = match(log, written, options.out, options.threads, progress.at)
+        lines = match(log, written, options.out, options.threads, options.memory_limit, progress.at)
     say(f"{options.command}\n\n{compared_table(lines)}")
     return _held([line.what for line in lines if line.failed])
 

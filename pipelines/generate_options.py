@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.arguments import Parser, threads, whole
+from pipelines.arguments import Parser, memory_limit, threads, whole
 from pipelines.call_log import CallLog, add_log, call_log
 from pipelines.published import published_profiles
 from telemetry.errors import InputError, UsageError
@@ -46,6 +46,8 @@ class GenerateOptions:
         The published numbers to check the trace against; None: no such check.
     log : CallLog or None
         The call log to compare the trace with; None: no comparison.
+    memory_limit : str or None
+        Of the engine that checks; None: its own.
     command : str
         The command that gives the same trace, with OUT in place of a path.
     """
@@ -57,6 +59,7 @@ class GenerateOptions:
     independent: bool
     published: str | None
     log: CallLog | None
+    memory_limit: str | None
     command: str
 
 
@@ -71,6 +74,9 @@ def parse_generate(argv: Sequence[str] | None = None, prog: str = "generate") ->
     given = _parser(prog).parse_args(argv)
     if given.sessions is not None and given.rate is not None:
         raise UsageError("--sessions and --rate exclude each other: choose how many sessions, or how many a second.")
+    if given.memory_limit is not None and given.check is None:
+        raise UsageError("--memory-limit is that of the check: generating takes little memory. Leave it out, or add "
+                         "--check.")
     published = given.check is not None and not given.check
     if published and given.profile not in published_profiles():
         raise UsageError("--check without a call log needs a profile whose numbers are published: "
@@ -83,7 +89,8 @@ def parse_generate(argv: Sequence[str] | None = None, prog: str = "generate") ->
     profile = profile.with_effectiveness(given.cache_effectiveness).with_stickiness(given.stickiness)
     return GenerateOptions(profile, given.seed, _folder(given.out), given.threads or os.cpu_count() or 1,
                            given.independent, given.profile if published else None,
-                           call_log(given.check, given) if given.check else None, _command(given))
+                           call_log(given.check, given) if given.check else None, memory_limit(given.memory_limit),
+                           _command(given))
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
@@ -110,6 +117,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                         help="measure what was written, and print published against generated numbers; with CALLS, "
                         "compare it with the call log that the profile was fitted to")
     add_log(parser)
+    parser.add_argument("--memory-limit", metavar="8GB",
+                        help="memory of the check's engine; the rest is spilled to disk")
     parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
     return parser
 

@@ -36,7 +36,8 @@ _ALL = Window("all")
 @contextmanager
 def open_trace(*inputs: str | Path, format: str = "calls", config: Config | Path | str | None = None,
                window: Window = _ALL, geometry: Geometry = GEOMETRIES["llama-2-70b"], arrivals: Arrivals | None = None,
-               work: Path | None = None, threads: int | None = None, strict: bool = False) -> Iterator[Trace]:
+               work: Path | None = None, threads: int | None = None, memory_limit: str | None = None,
+               strict: bool = False) -> Iterator[Trace]:
     """A window of a call log on DuckDB, in memory; closed at the end of the block.
 
     Parameters
@@ -57,6 +58,8 @@ def open_trace(*inputs: str | Path, format: str = "calls", config: Config | Path
         An existing private folder for what does not fit in memory; None: a temporary one, removed at the end.
     threads : int or None
         None: every core.
+    memory_limit : str or None
+        Of the engine, such as `8GB`; the rest is spilled to `work`. None: four fifths of the machine's.
     strict : bool
         A record that cannot be used is an error. Otherwise it is set aside, as repeats are in any case, and stderr
         says how many and why.
@@ -73,7 +76,7 @@ def open_trace(*inputs: str | Path, format: str = "calls", config: Config | Path
     read = ReadOptions(known.columns, known.timestamp, known.context_excludes_cached, arrivals)
     settings = Settings(geometry, rules=known.rules, whole_sessions=adapter.whole_sessions or known.whole_sessions)
     sources = expand([str(path) for path in inputs], adapter.suffixes)
-    with _scratch(work) as scratch, closing(DuckEngine(scratch, threads=threads)) as engine:
+    with _scratch(work) as scratch, closing(DuckEngine(scratch, threads=threads, memory_limit=memory_limit)) as engine:
         with engine.explaining("reading"):
             loaded = stream(engine, adapter.batches(sources, read, log))
             ingested = ingest(engine, loaded, known.rules, event_log=adapter.event_log)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from metrics.core.clock import Clock, Window, find_zone, parse_duration, parse_window
 from metrics.core.geometry import GEOMETRIES, Geometry, find_geometry
-from pipelines.arguments import Parser, threads
+from pipelines.arguments import Parser, memory_limit, memory_mb, threads
 from pipelines.call_log import add_declared, call_log, format_help
 from pipelines.config import Config
 from pipelines.engines import ENGINES, default_engine
@@ -42,9 +41,6 @@ examples:
 """
 
 
-_UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_SIZE = re.compile(r"([1-9][0-9]{0,8}(?:\.[0-9]{1,3})?) ?(MB|GB|TB|MiB|GiB|TiB)")
-_MOST_MEMORY = 10**15
 #: What --bounds asks for.
 BOUNDS = {"all": tuple(KINDS), "lower": ("pfoo_l",), "none": ()}
 
@@ -82,8 +78,7 @@ class Options:
     @property
     def memory_mb(self) -> int | None:
         """`memory_limit` in MiB."""
-        match = None if self.memory_limit is None else _SIZE.fullmatch(self.memory_limit)
-        return None if match is None else max(int(float(match[1]) * _UNITS[match[2]]) >> 20, 1)
+        return memory_mb(self.memory_limit)
 
 
 def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Options:
@@ -120,7 +115,7 @@ def parsed(given: argparse.Namespace, plan: Plan, command: str) -> Options:
         clock=clock, config=log.config, read=log.read,
         plan=plan, routing=_routing(given), geometry=find_geometry(given.geometry), work=_work(given.work, out, engine),
         engine=engine,
-        threads=given.threads, memory_limit=_memory(given.memory_limit), names=given.names, strict=given.strict,
+        threads=given.threads, memory_limit=memory_limit(given.memory_limit), names=given.names, strict=given.strict,
         command=command,
     )
 
@@ -226,16 +221,6 @@ def _list(option: str, text: str) -> tuple[str, ...]:
     if not all(parts) or len(set(parts)) < len(parts):
         raise UsageError(f"{option} {quoted(text)}: name each once, separated by commas.")
     return parts
-
-
-def _memory(text: str | None) -> str | None:
-    if text is None:
-        return None
-    match = _SIZE.fullmatch(text)
-    if match is None or float(match[1]) * _UNITS[match[2]] > _MOST_MEMORY:
-        raise UsageError(f"--memory-limit {quoted(text)}: write a size such as 8GB (MB, GB, TB, MiB, GiB, TiB), up to "
-                         "1000TB.")
-    return text
 
 
 def _whole(text: str | None) -> str:

@@ -9,9 +9,10 @@ from itertools import pairwise
 from pipelines.markdown import aligned
 from pipelines.published import Order, Printed, Published
 
-__all__ = ["Checked", "check_numbers", "check_table", "residual_notes"]
+__all__ = ["Checked", "check_numbers", "check_table", "residual_notes", "small_fleet_note"]
 
 _HELD, _KNOWN, _FAILED = "ok", "residual", "FAILS"
+_ENOUGH = 50_000  # sessions
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,15 @@ def check_table(lines: Iterable[Checked]) -> str:
     rows = [_HEAD, *((str(line.tier), f"`{line.key}`", line.published, line.generated, line.off, line.within,
                       line.verdict, line.source) for line in lines)]
     return aligned(rows)
+
+
+def small_fleet_note(sessions: int, published: Published) -> str | None:
+    """What chance may do to the check of a fleet of few sessions."""
+    enough = min(_ENOUGH, published.sessions)
+    if sessions >= enough:
+        return None
+    return (f"{sessions:,} sessions: below {enough:,} chance alone takes some numbers out of their tolerances: "
+            "extremes, ceilings, the busiest hour, now and then a quantile.")
 
 
 def residual_notes(lines: Iterable[Checked]) -> list[str]:

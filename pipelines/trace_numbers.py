@@ -26,7 +26,7 @@ Rows = list[dict[str, Any]]
 
 
 def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name: str | None, work: Path, *,
-                  metrics: Sequence[Metric] = METRICS, threads: int = 1) -> Numbers:
+                  metrics: Sequence[Metric] = METRICS, threads: int = 1, memory_limit: str | None = None) -> Numbers:
     """Every number of a trace by its key; one that has no value is left out.
 
     Parameters
@@ -40,6 +40,8 @@ def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name
         A private folder for scratch.
     metrics : sequence of Metric
         What is measured.
+    memory_limit : str or None
+        Of the engine; the rest is spilled to `work`.
 
     Returns
     -------
@@ -48,7 +50,8 @@ def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name
         `class_transition.spine.mid`; and ratios of both, see `_ratios`.
     """
     config = Config(rules=tuple(rules))
-    with open_trace(*files, config=config, work=work, threads=threads, strict=True) as trace:
+    with open_trace(*files, config=config, work=work, threads=threads, memory_limit=memory_limit,
+                    strict=True) as trace:
         found = [measure(metric, trace) for metric in metrics]
         if stream_name is not None:
             plan = Plan(stream_name, ("session", "session+deployment"), _POLICIES, parse_budgets(_BUDGETS), "last")

@@ -39,8 +39,9 @@ def _shares(classes: Classes) -> tuple[Floats, Longs]:
     width = max(map(len, members))
     shares = np.ones((len(members), width))
     for row, places in enumerate(members):
-        sums = np.cumsum([classes.models[place].share for place in places] or [1.0])  # a class nobody enters has none
-        shares[row, :len(places) - 1] = (sums / sums[-1])[:-1]
+        if places:  # a class that nobody enters has no models
+            sums = np.cumsum([classes.models[place].share for place in places])
+            shares[row, :len(places) - 1] = (sums / sums[-1])[:-1]
     return shares, np.array([places[0] if places else 0 for places in members], np.int64)
 
 

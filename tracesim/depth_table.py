@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tracesim.compiled import Longs
-from tracesim.laws import Tables
+from tracesim.compiled import Floats, Longs
+from tracesim.laws import Tables, share_below
 from tracesim.measured import DepthTable
-from tracesim.philox import Component, Numbers
+from tracesim.philox import Component, Numbers, normal
 
-__all__ = ["bands_of", "draw_depths_of_table"]
+__all__ = ["bands_of", "draw_depths_of_table", "scores_in_bands"]
+
+_LEAST = 1e-9  # a rank is above it, and as far below 1
 
 
 def draw_depths_of_table(numbers: Numbers, first: int, count: int, depth: DepthTable) -> Longs:
@@ -17,6 +19,14 @@ def draw_depths_of_table(numbers: Numbers, first: int, count: int, depth: DepthT
     u = numbers.of_sessions(Component.DEPTH, first, count)
     edges = Tables([depth.edges]).draw(np.zeros(count, np.int64), u[:, 0])
     return np.maximum(edges.astype(np.int64), 1)
+
+
+def scores_in_bands(numbers: Numbers, first: int, band: Longs, depth: DepthTable) -> Floats:
+    """Normal scores of the depths of consecutive sessions among those of their band, which is given."""
+    u = numbers.of_sessions(Component.DEPTH, first, len(band))[:, 0]
+    shares = np.array([*(share_below(depth.edges, start) for start in depth.bands), 1.0])
+    low, high = shares[band], shares[band + 1]
+    return normal(np.clip((u - low) / np.maximum(high - low, _LEAST), _LEAST, 1 - _LEAST))
 
 
 def bands_of(depths: Longs, bands: tuple[int, ...]) -> Longs:

@@ -8,7 +8,7 @@ from tracesim.classes import Small
 from tracesim.compiled import Flags, Floats, Longs
 from tracesim.context import draw_context
 from tracesim.depth import draw_depths
-from tracesim.depth_table import draw_depths_of_table
+from tracesim.depth_table import draw_depths_of_table, scores_in_bands
 from tracesim.duration_tables import draw_durations_of_tables
 from tracesim.durations import draw_durations
 from tracesim.gap_tables import draw_gaps_of_tables
@@ -51,7 +51,9 @@ def contexts(numbers: Numbers, first: int, offsets: Longs, band: Longs, kind: Sm
     """Tokens of each call, and those of them that are cached; 0 where the profile says nothing of them."""
     models, context, reuse = len(profile.classes.models), profile.context, profile.reuse
     if isinstance(context, Threads):
-        tokens = draw_threads(numbers, first, offsets, band, kind, context)
+        assert isinstance(profile.depth, DepthTable), "the profile was read"
+        score = scores_in_bands(numbers, first, band, profile.depth)
+        tokens = draw_threads(numbers, first, offsets, band, score, kind, context)
         extracted, compacted = np.zeros((2, len(kind)), np.bool_)
     else:
         tokens, extracted, compacted = draw_context(numbers, first, offsets, kind, context)

@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from tracesim.compiled import Flags, Floats, Longs, compiled
+from tracesim.compiled import Flags, Floats, Longs
+from tracesim.copula import leaning
 from tracesim.laws import Tables
 from tracesim.measured import GapTables
 from tracesim.philox import Component, Numbers, normal
@@ -42,13 +43,4 @@ def _microseconds(tables: tuple[tuple[tuple[float, float], ...], ...], bands: Lo
 
 def _share(p: Floats, own: Floats, alike: float) -> Floats:
     """Uniform numbers of which those of one session are alike."""
-    return _below(math.sqrt(alike) * own + math.sqrt(1 - alike) * normal(p)) if alike else p
-
-
-@compiled
-def _below(z: Floats) -> Floats:
-    """Share of the standard normal distribution below z."""
-    out = np.empty(len(z), np.float64)
-    for place in range(len(z)):
-        out[place] = 0.5 * math.erfc(-z[place] * 0.7071067811865476)
-    return out
+    return leaning(p, own, math.sqrt(alike)) if alike else p

@@ -7,13 +7,15 @@ Two points of one value are an atom; what a table rests on is said where it is m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from tracesim.compiled import Floats, Longs, compiled
 
-__all__ = ["Points", "Tables"]
+__all__ = ["Points", "Tables", "share_below"]
 
 Points = tuple[tuple[float, float], ...]
 
@@ -36,6 +38,17 @@ class Tables:
         """The value at share `p` of table `which`, element by element."""
         return _inverted(np.ascontiguousarray(which, np.int64), np.ascontiguousarray(p, np.float64), self._begins,
                          self._share, self._value)
+
+
+def share_below(points: Points, value: float) -> float:
+    """The share that a table has below a value above 0: what `Tables.draw` turns into it."""
+    if value <= points[0][1]:
+        return 0.0
+    for (share, low), (next_share, high) in pairwise(points):
+        if low < value <= high:
+            part = math.log(value / low) / math.log(high / low) if low > 0 else value / high
+            return share + part * (next_share - share)
+    return 1.0
 
 
 @compiled

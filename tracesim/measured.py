@@ -56,6 +56,8 @@ class Threads:
     ----------
     peak : tuple of Points
         By band of depth: largest context of the session, in tokens.
+    follows : tuple of float
+        By band of depth: correlation of the normal scores of peak and depth of the sessions in it.
     share : tuple of Points
         By class: largest context of its thread / that of the session.
     first : tuple of tuple of Points
@@ -69,6 +71,7 @@ class Threads:
     """
 
     peak: tuple[Points, ...]
+    follows: tuple[float, ...]
     share: tuple[Points, ...]
     first: tuple[tuple[Points, ...], ...]
     step: tuple[Points, ...]

@@ -14,6 +14,7 @@ from tracesim.toml_table import SUM_ERROR, Table
 __all__ = ["depth_table", "duration_tables", "gap_tables", "reuse_tables", "thread_tables"]
 
 _MOST_BANDS = 100
+_MOST_DEPTH = 10**7
 _NONE: Points = ((0.0, 1.0), (1.0, 1.0))  # of a class that has no calls
 
 
@@ -22,7 +23,7 @@ def depth_table(table: Table) -> DepthTable:
     bands = tuple(map(int, table.numbers("bands", None, 1, 10**6)))
     if bands[0] != 1 or list(bands) != sorted(set(bands)) or len(bands) > _MOST_BANDS:
         raise table.wrong("bands", list(bands), f"whole numbers of calls that rise from 1, at most {_MOST_BANDS}")
-    return DepthTable(_law(table, "edges", 1), bands)
+    return DepthTable(_law(table, "edges", 1, _MOST_DEPTH), bands)
 
 
 def gap_tables(table: Table, bands: Sequence[int]) -> GapTables:
@@ -35,7 +36,7 @@ def gap_tables(table: Table, bands: Sequence[int]) -> GapTables:
 
 def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) -> Threads:
     table.only(("bands", "steps", "classes"))
-    by_band = _rows(table, "bands", len(bands), ("peak",))
+    by_band = _rows(table, "bands", len(bands), ("peak", "follows"))
     by_class = _by_class(table, classes, ("share", "first", "stays", "compacts", "extracts", "remaining",
                                               "extract"))
     stays, compacts, extracts = (tuple(row.number(name, 0, 1) if row else 0.0 for row in by_class)
@@ -46,6 +47,7 @@ def thread_tables(table: Table, bands: Sequence[int], classes: Sequence[str]) ->
                             f"{chances[0]:g} and {chances[1]:g}")
     return Threads(
         peak=tuple(_law(row, "peak", 0) for row in by_band),
+        follows=tuple(row.number("follows", -1, 1) for row in by_band),
         first=tuple((_NONE,) * len(bands) if row is None else _list_of_laws(row, "first", len(bands), 1)
                     for row in by_class),
         step=tuple(_law(row, "step", 0) for row in _rows(table, "steps", QUARTERS + 1, ("step",))),

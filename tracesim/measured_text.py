@@ -72,8 +72,8 @@ def _contexts(profile: Profile) -> Iterable[str]:
     context = profile.context
     assert isinstance(context, Threads)
     yield "[context]"
-    for peak in context.peak:
-        yield from ("[[context.bands]]", f"peak = {_points(peak)}")
+    for peak, follows in zip(context.peak, context.follows, strict=True):
+        yield from ("[[context.bands]]", f"peak = {_points(peak)}", f"follows = {follows!r}")
     for step in context.step:
         yield from ("[[context.steps]]", f"step = {_points(step)}")
     for place in _entered(profile):

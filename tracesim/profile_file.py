@@ -37,6 +37,7 @@ _FOLDER = Path(__file__).parent / "profiles"
 _EXCURSIONS = ("1", "2", "3+")
 _BANDS = len(BANDS) - 1
 _MOST_LABELS = 127  # places and models are counted in a byte
+_YEAR_2100_US = 4_102_444_800_000_000
 
 
 def profiles() -> dict[str, Path]:
@@ -79,7 +80,7 @@ class _Reader:
         return Profile(
             name=name, window=_window(window), arrivals=self._arrivals(), depth=depth,
             turns=self._turns(len(bands)), gaps=self._gaps(bands), classes=classes, placement=self._placement(),
-            context=self._context(count, bands), reuse=self._reuse(count), durations=self._durations(count),
+            context=self._context(count, depth), reuse=self._reuse(count), durations=self._durations(count),
             unsessioned_per_session=window.number("unsessioned_per_session", 0, 1000)
             if "unsessioned_per_session" in window.content else 0.0)
 
@@ -172,10 +173,12 @@ class _Reader:
         return Placement(tuple(regions), shares, table.whole("deployments", 1, _MOST_LABELS),
                          table.number("home", 0, 1), **chance, spread=table.number("spread", 0, 10))
 
-    def _context(self, count: int, bands: Sequence[int]) -> Context | Threads:
+    def _context(self, count: int, depth: Depth | DepthTable) -> Context | Threads:
         table = self._top.table("context")
         if "bands" in table.content:
-            return thread_tables(table, bands, CLASSES[:count])
+            if not isinstance(depth, DepthTable):
+                raise table.wrong("bands", "tables by band", "a [depth] with edges and bands, which they follow")
+            return thread_tables(table, depth.bands, CLASSES[:count])
         table.only(Context.__dataclass_fields__)
         least, window = table.whole("least", 1, 10**9), table.whole("window", 1, 2**31 - 1)
         if least > window:
@@ -248,5 +251,8 @@ def _window(table: Table) -> Window:
         raise table.wrong("start", start, "a time with an offset, such as 2026-06-15T00:00:00Z")
     moment = start.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     us = (moment.days * 86_400 + moment.seconds) * 10**6 + moment.microseconds
-    return Window(us, table.number("days", 0, 3650, above=True), table.whole("sessions", 1, 10**12),
+    days = table.number("days", 0, 3650, above=True)
+    if us < 0 or us + days * 86_400e6 > _YEAR_2100_US:
+        raise table.wrong("start", start, "a time from 1970 on, from which the days of the window end before 2100")
+    return Window(us, days, table.whole("sessions", 1, 10**12),
                   table.flag("cuts") if "cuts" in table.content else True)

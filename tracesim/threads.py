@@ -1,8 +1,8 @@
 """How much context each call carries: a thread for each class of a session, and the session's peak drawn before it.
 
-Depth decides how large a session gets, so its peak is drawn by its band of depth. A thread is the calls of one
-class; one thread at least reaches the peak. With its first context f, its growths g_i in the thread's own measure,
-and its compactions to a share q_i,
+Depth decides how large a session gets, so its peak is drawn by its band of depth, and leans on its depth in the band.
+A thread is the calls of one class; one thread at least reaches the peak. With its first context f, its growths g_i in
+the thread's own measure, and its compactions to a share q_i,
 
     x_1 = f,    x_i = q_i x_{i-1}  or  x_{i-1} + s g_i,
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from tracesim.classes import Small
 from tracesim.compiled import Floats, Longs, compiled
+from tracesim.copula import leaning
 from tracesim.laws import Tables
 from tracesim.measured import Threads
 from tracesim.philox import Component, Numbers
@@ -27,15 +28,17 @@ QUARTERS = 4
 _MOST = 2.0**31 - 1
 
 
-def draw_threads(numbers: Numbers, first: int, offsets: Longs, band: Longs, kind: Small, threads: Threads) -> Longs:
-    """Tokens of each call: int64; `band` is that of each session."""
+def draw_threads(numbers: Numbers, first: int, offsets: Longs, band: Longs, score: Floats, kind: Small,
+                 threads: Threads) -> Longs:  # fmt: skip
+    """Tokens of each call: int64; `band` is that of each session, and `score` that of its depth in the band."""
     u = numbers.of_calls(Component.CONTEXT, first, offsets)
     own = numbers.of_sessions(Component.CONTEXT_OF_SESSION, first, len(offsets) - 1)
     depths = np.diff(offsets)
     classes = kind.astype(np.int64)
     index, length = thread_places(offsets, kind)
     part = step_parts(kind, index, length)
-    peak = np.repeat(Tables(threads.peak).draw(band, own[:, 0]), depths)
+    leant = leaning(own[:, 0], score, np.array(threads.follows)[band])
+    peak = np.repeat(Tables(threads.peak).draw(band, leant), depths)
     share = Tables(threads.share).draw(classes, u[:, 0])
     bands = len(threads.peak)
     begins = Tables([law for laws in threads.first for law in laws]).draw(classes * bands + np.repeat(band, depths),

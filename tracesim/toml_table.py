@@ -113,7 +113,7 @@ class Table:
         pairs: list[Any] = value if isinstance(value, list) else [None]
         fine = all(isinstance(pair, list) and len(pair) == 2 and all(_is_number(each) and each >= 0 for each in pair)
                    for pair in pairs)
-        if not fine or any(b[0] <= a[0] for a, b in pairwise(pairs)):
+        if not pairs or not fine or any(b[0] <= a[0] for a, b in pairwise(pairs)):
             raise self.wrong(name, value, expected)
         return [(float(a), float(b)) for a, b in pairs]
 

@@ -92,6 +92,38 @@ def _session_ids(session: Longs, anonymous: Flags) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32), mask=anonymous), text)
 
 
+class ParquetRows:
+    """Writes tables of `SCHEMA` as row groups of one file; a context manager.
+
+    Parameters
+    ----------
+    path : Path
+    about : mapping of str to str
+        For the file's metadata.
+    """
+
+    #: Columns of few different values.
+    LABELS = ("session_id", "model", "region", "deployment", "turn_id")
+
+    def __init__(self, path: Path, about: Mapping[str, str]) -> None:
+        self._file = pq.ParquetWriter(path, SCHEMA.with_metadata(dict(about)), compression="zstd", compression_level=1,
+                                      use_dictionary=list(self.LABELS))
+
+    def __enter__(self) -> ParquetRows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the file."""
+        self._file.close()
+
+    def write(self, table: pa.Table) -> None:
+        """One row group."""
+        self._file.write_table(table, row_group_size=ROW_GROUP)
+
+
 class TraceWriter:
     """Writes pieces of a trace into one file; a context manager.
 
@@ -108,10 +140,7 @@ class TraceWriter:
     """
 
     def __init__(self, path: Path, profile: Profile, about: Mapping[str, str]) -> None:
-        self._profile = profile
-        self._file = pq.ParquetWriter(
-            path, SCHEMA.with_metadata(dict(about)), compression="zstd", compression_level=1,
-            use_dictionary=["session_id", "model", "region", "deployment", "turn_id"])
+        self._profile, self._file = profile, ParquetRows(path, about)
         self._waiting: list[Calls] = []
         self.rows = 0
 
@@ -136,7 +165,7 @@ class TraceWriter:
         calls, at = Calls.joined(self._waiting), 0
         while len(calls) - at >= least:
             group = calls.take(slice(at, at + ROW_GROUP))
-            self._file.write_table(table_of(group, self._profile), row_group_size=ROW_GROUP)
+            self._file.write(table_of(group, self._profile))
             self.rows += len(group)
             at += len(group)
         self._waiting = [calls.take(slice(at, None))]

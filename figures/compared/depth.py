@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from figures import axes, style
 from figures.compared.cdfs import overlay
-from figures.compared.spec import ComparedFigure, ComparedPanel, Windows, extremes, same, told
+from figures.compared.spec import ComparedFigure, ComparedPanel, Windows, elsewhere, extremes, same, told
 from figures.sentence import Sentence
 from figures.source import Row
 
@@ -35,7 +35,7 @@ def _headline(windows: Windows) -> Sentence:
     low, high = found
     if same(low, high, _KEY):
         return Sentence(("Sessions are about equally deep: half make at least ", *told(high, _KEY, "call"),
-                         " and everywhere else."))
+                         elsewhere(windows, _KEY)))
     return Sentence(("Half of the sessions make at least ", *told(high, _KEY, "call"), ", where they are deepest, and ",
                      *told(low, _KEY), ", where they are shallowest."))
 

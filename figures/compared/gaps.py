@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from figures import axes
 from figures.compared.cdfs import overlay
-from figures.compared.spec import ComparedFigure, ComparedPanel, Windows, extremes, same, told
+from figures.compared.spec import ComparedFigure, ComparedPanel, Windows, elsewhere, extremes, same, told
 from figures.sentence import Sentence
 from figures.source import Row
 
@@ -37,7 +37,7 @@ def _headline(windows: Windows) -> Sentence:
         return Sentence()
     low, high = found
     if same(low, high, _KEY):
-        return Sentence(("Half of the gaps last at most ", *told(high, _KEY), " and everywhere else."))
+        return Sentence(("Half of the gaps last at most ", *told(high, _KEY), elsewhere(windows, _KEY)))
     return Sentence(("Half of the gaps last at most ", *told(low, _KEY), ", where sessions return soonest, and ",
                      *told(high, _KEY), ", where they wait longest."))
 

@@ -12,6 +12,7 @@ from figures.compared.spec import (
     ComparedFigure,
     ComparedPanel,
     Windows,
+    elsewhere,
     extremes,
     name_of,
     number,
@@ -61,7 +62,7 @@ def _headline(windows: Windows) -> Sentence:
     low, high = found
     if same(low, high, KEY):
         return Sentence(("With a tenth of the memory that would hold everything LRU rebuilds ", *told(high, KEY),
-                         " and everywhere else."))
+                         elsewhere(windows, KEY)))
     return Sentence(("With a tenth of the memory that would hold everything LRU rebuilds ", *number(high, KEY),
                      " of the calls in ", Quote(KEY, high.label), ", and ", *told(low, KEY), "."))
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from figures import axes
-from figures.compared.spec import ComparedFigure, ComparedPanel, Windows, extremes, name_of, number, same, told
+from figures.compared.spec import (
+    ComparedFigure,
+    ComparedPanel,
+    Windows,
+    elsewhere,
+    extremes,
+    name_of,
+    number,
+    same,
+    told,
+)
 from figures.sentence import Sentence
 
 _REUSE, _GAP = "reuse.aggregate", "gap.p50_s"
@@ -37,7 +47,7 @@ def _headline(windows: Windows) -> Sentence:
         return Sentence()
     low, high = found
     if same(low, high, _REUSE):
-        return Sentence(("Reuse is ", *told(high, _REUSE), " and everywhere else."))
+        return Sentence(("Reuse is ", *told(high, _REUSE), elsewhere(windows, _REUSE)))
     return Sentence(("Reuse is highest with ", *told(high, _REUSE), ", whose median gap is ", *number(high, _GAP),
                      ", and lowest with ", *told(low, _REUSE), ", with ", *number(low, _GAP), "."))
 

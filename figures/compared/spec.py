@@ -133,6 +133,14 @@ def told(window: Compared, key: str, noun: str = "") -> tuple[str | Value | Quot
     return (*number(window, key, noun), " in ", Quote(key, window.label))
 
 
+def elsewhere(windows: Windows, key: str) -> str:
+    """Of a value that is the same in all windows that tell it: where else than in the one that was named."""
+    tell = sum(known(window.results, key) for window in windows)
+    if tell == len(windows):
+        return " and everywhere else."
+    return f" and in {'the other one that tells' if tell == 2 else f'the {tell - 1} others that tell'}."
+
+
 def same(low: Compared, high: Compared, key: str) -> bool:
     """Whether two windows' values read the same."""
     one, other = low.results.numbers[key], high.results.numbers[key]

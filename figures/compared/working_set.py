@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from figures import axes
 from figures.compared.cdfs import overlay
-from figures.compared.spec import ComparedFigure, ComparedPanel, Windows, extremes, same, told
+from figures.compared.spec import ComparedFigure, ComparedPanel, Windows, elsewhere, extremes, same, told
 from figures.sentence import Sentence
 from figures.source import Row
 from figures.units import h100_gib
@@ -39,7 +39,7 @@ def _headline(windows: Windows) -> Sentence:
     low, high = found
     if same(low, high, _KEY):
         return Sentence(("The largest sessions are alike: a hundredth needs at least ", *told(high, _KEY),
-                         " and everywhere else."))
+                         elsewhere(windows, _KEY)))
     return Sentence(("The largest hundredth of the sessions needs at least ", *told(high, _KEY), ", and ",
                      *told(low, _KEY), ", where it needs least."))
 

@@ -16,7 +16,8 @@ __all__ = ["Contrast", "Contrasts", "contrasts"]
 #: Units of totals; a median of calls is none.
 _TOTALS = frozenset({"rows", "sessions", "transitions", "objects", "models", "bytes", "bytes/s", "seed"})
 _COUNTED = ("trace.", "audit.", "replay.")
-_GROWING = (".max", ".max_s", ".calls", ".unclassified")
+_GROWING = (".max", "max_s", ".calls", ".unclassified")
+_LOADS = (".load_p50", ".load_p99", ".load_max")
 #: Their `lo` and `hi` are a range over hours, no interval.
 _RANGED = "replay.hours."
 _BYTES = frozenset({"bytes", "GiB"})
@@ -126,6 +127,8 @@ def _incomparable(key: str, known: Sequence[_Number], one_geometry: bool) -> str
     if len({(number.unit, number.method) for number in known}) > 1:
         return "defined differently, by other options"
     unit = known[0].unit
+    if key.endswith(_LOADS):
+        return "loads of a minute, which chance makes uneven in a small trace"
     if unit != "share" and (unit in _TOTALS or key.startswith(_COUNTED) or key.endswith(_GROWING)):
         return "totals, which grow with the trace"
     if not one_geometry and (unit in _BYTES or "80gb" in key):

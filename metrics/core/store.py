@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +26,7 @@ from telemetry.errors import InputError, shorten
 __all__ = ["FORMAT_VERSION", "Published", "Results", "StoreWriter"]
 
 FORMAT_VERSION = 1
+_MOST = 1e40  # what is stored is below: sums of bytes have 128 bits
 _FIELDS = ("value", "lo", "hi", "unit", "population", "n", "method", "command", "why")
 
 
@@ -150,7 +151,8 @@ class Results:
     @classmethod
     def preview(cls, folder: Path, manifest: Mapping[str, Any]) -> Results:
         """The same before the manifest is written, for the report that goes into the folder."""
-        numbers = {key: Published(**entry) for key, entry in _read_json(folder / "numbers.json").items()}
+        path = folder / "numbers.json"
+        numbers = {key: _number(path, key, entry) for key, entry in _read_json(path).items()}
         audit = folder / "audit.json"
         return cls(folder, numbers, _read_json(audit) if audit.exists() else {}, manifest)
 
@@ -169,11 +171,29 @@ class Results:
             raise InputError(f"{path} cannot be read: {shorten(why, 200)}. Run characterize again.") from error
 
 
+def _number(path: Path, key: str, entry: object) -> Published:
+    """One entry of numbers.json; what `StoreWriter` would not have written is an error."""
+    fine = (isinstance(entry, dict) and set(entry) == set(_FIELDS)
+            and (isinstance(entry["value"], str) or all(_is_number(entry[name]) for name in ("value", "lo", "hi")))
+            and all(isinstance(entry[name], str) for name in ("unit", "population", "method", "command"))
+            and (entry["n"] is None or type(entry["n"]) is int) and isinstance(entry["why"], str | None))
+    if not fine:
+        raise InputError(f"{path} cannot be read: {shorten(key)} is no number with {', '.join(_FIELDS)}. Run "
+                         "characterize again.")
+    return Published(**cast("dict[str, Any]", entry))
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (type(value) in (int, float) and abs(cast("float", value)) < _MOST)
+
+
 def _read_json(path: Path) -> dict[str, Any]:
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} cannot be read: it is no file. Run characterize again.")
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}. Run characterize again.") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {shorten(str(error), 200)}. Run characterize again.") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} cannot be read: it holds no JSON object. Run characterize again.")
     return content

@@ -44,4 +44,7 @@ def fit_profile(trace: Trace, k: int) -> tuple[Profile, list[str]]:
         placement=fit_placement(rows, support), context=fit_contexts(rows, kind, depth, support),
         reuse=fit_reuse(rows, kind, support), durations=fit_durations(rows, kind, support),
         unsessioned_per_session=round((trace.profile.calls - trace.profile.sessioned) / rows.sessions, 3))
+    if support.bounded:
+        support.pooled.append(f"{len(support.bounded)} parameters in which a session has more than 1/{k} of the calls: "
+                              "it weighs that")
     return profile, support.pooled

@@ -6,14 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from pipelines.fitting.cut import seen_weights, session_weights
 from pipelines.fitting.rows import Rows
-from pipelines.fitting.starts import seen_weights
+from pipelines.fitting.scores import normal_scores
 from pipelines.fitting.support import Support, edges_table, rounded
-from tracesim.compiled import Flags, Floats, Longs
+from tracesim.compiled import Flags, Longs
 from tracesim.depth_table import bands_of
 from tracesim.laws import Points
 from tracesim.measured import DepthTable, GapTables
-from tracesim.philox import normal
 from tracesim.profile import Turns, Window
 
 __all__ = ["band_names", "fit_depth", "fit_gaps", "fit_turns"]
@@ -25,9 +25,7 @@ _NO_GAP: Points = ((0.0, 1.0), (1.0, 1.0))
 
 def fit_depth(rows: Rows, window: Window, support: Support) -> DepthTable:
     """Calls of a session, and bands that begin at powers of two and hold k sessions or more."""
-    depths, weights = rows.depths, None
-    if window.cuts:
-        weights = seen_weights(rows.t_us[rows.offsets[:-1]], rows.spans_us, int(rows.t_us.max()))
+    depths, weights = rows.depths, session_weights(rows) if window.cuts else None
     starts = [1, *(2**power + 1 for power in range(25)), int(depths.max()) + 1]
     need = max(support.k, rows.sessions // _BANDS)
     bands, held = [1], 0
@@ -85,7 +83,7 @@ def _alike(gaps: Longs, session: Longs, band: Longs, chosen: Flags, k: int) -> f
     z = np.zeros(len(gaps))
     for place in np.unique(band[chosen]):
         mine = np.flatnonzero(chosen & (band == place))
-        z[mine] = _scores(gaps[mine])
+        z[mine] = normal_scores(gaps[mine])
     of, count = np.unique(session[chosen], return_inverse=False, return_counts=True)
     several = count > 1
     if int(several.sum()) < k:
@@ -95,10 +93,3 @@ def _alike(gaps: Longs, session: Longs, band: Longs, chosen: Flags, k: int) -> f
     number = count[several]
     both, spread = float(((sums**2 - squares) / (number - 1)).sum()), float(squares.sum())
     return min(max(rounded(both / spread), 0.0), _MOST_ALIKE) if spread else 0.0
-
-
-def _scores(values: Longs) -> Floats:
-    """Normal scores of mean ranks."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    middle = np.cumsum(count) - count / 2
-    return normal((middle / len(values))[place])

@@ -47,19 +47,37 @@ def settled(rows: Rows, support: Support) -> tuple[Rows, Longs]:
 def fit_classes(rows: Rows, kind: Longs, support: Support) -> Classes:
     """Probabilities of the first class and of the next one, and models of made-up names."""
     count = len(CLASSES)
-    first = _shares(np.bincount(kind[rows.offsets[:-1]], minlength=count))
+    begins = rows.offsets[:-1]
     later = np.flatnonzero(rows.index > 0)
-    pairs = np.zeros((count, count), np.int64)
-    np.add.at(pairs, (kind[later - 1], kind[later]), 1)
-    overall = _shares(np.bincount(kind, minlength=count))
+    overall = np.bincount(kind, minlength=count)
+    first = _shares(_supported("first classes", kind[begins], rows.session[begins], overall, support))
     following = []
     for place, name in enumerate(CLASSES):
         leaving = later[kind[later - 1] == place]
         enough = support.enough(rows.session[leaving])
         if not enough and len(leaving):
             support.pooled.append(f"classes after {name} ({len(np.unique(rows.session[leaving]))} sessions): as all")
-        following.append(_shares(pairs[place]) if enough else overall)
+        following.append(_shares(_supported(f"classes after {name}", kind[leaving], rows.session[leaving], overall,
+                                            support) if enough else overall))
     return Classes(first, tuple(following), tuple(_models(rows, kind, support)))
+
+
+def _supported(what: str, kind: Longs, session: Longs, overall: Longs, support: Support) -> Longs:
+    """How often each class is entered, in millionths of a call; those that fewer than k sessions enter are told
+    together, or left out."""
+    weights = 1e6 * support.weights(what, session)
+    counts = np.bincount(kind, weights=weights, minlength=len(CLASSES)).astype(np.int64)
+    sessions = [len(np.unique(session[kind == place])) for place in range(len(CLASSES))]
+    rare = np.array([0 < number < support.k for number in sessions])
+    if not rare.any():
+        return counts
+    together = np.isin(kind, np.flatnonzero(rare))
+    told = support.enough(session[together])
+    names = ", ".join(name for name, few in zip(CLASSES, rare, strict=True) if few)
+    support.pooled.append(f"{names} among {what} ({len(np.unique(session[together]))} sessions): "
+                          f"{'as common as among all calls' if told else 'left out'}")
+    counts[rare] = counts[rare].sum() * overall[rare] // overall[rare].sum() if told else 0
+    return counts
 
 
 def _shares(counts: Longs) -> tuple[float, ...]:

@@ -6,16 +6,17 @@ import numpy as np
 
 from pipelines.fitting.rows import Rows
 from pipelines.fitting.support import Support, rounded
+from telemetry.errors import InputError
 from tracesim.compiled import Floats, Longs
 from tracesim.profile import Arrivals, Window
 
-__all__ = ["fit_arrivals", "fit_window", "seen_weights", "start_pieces"]
+__all__ = ["fit_arrivals", "fit_window", "start_pieces"]
 
 _HOUR_US = 3_600_000_000
 _LONG = 24  # hours from which on the window begins and ends with an hour, and has hours of its own
 _ROUNDS = 20
 _PIECES = 40
-_SELDOM = 0.05  # a length that fits after fewer of the beginnings stands for 20, not for more
+_MOST_DAYS = 3650  # of a window
 
 
 def fit_window(rows: Rows, *, whole: bool) -> Window:
@@ -24,27 +25,14 @@ def fit_window(rows: Rows, *, whole: bool) -> Window:
     Where no session has calls beyond the log, the window is that of the starts, and cuts no session.
     """
     first, end = int(rows.t_us.min()), int((rows.t_us[rows.offsets[:-1]] if whole else rows.t_us).max())
+    if end - first > _MOST_DAYS * 24 * _HOUR_US:
+        raise InputError(f"the log goes on for {(end - first) / (24 * _HOUR_US):,.0f} days, and a profile for at most "
+                         f"{_MOST_DAYS:,}: are some timestamps of another year? Take those calls out.")
     hour, last = first // _HOUR_US, end // _HOUR_US
     if last - hour < _LONG:
         days = rounded(max(end - first, 1) / (24 * _HOUR_US))
         return Window(hour * _HOUR_US, max(days, 1e-6), rows.sessions, cuts=not whole)
     return Window(hour * _HOUR_US, (last + 1 - hour) / 24, rows.sessions, cuts=not whole)
-
-
-def seen_weights(begins_us: Longs, lengths_us: Longs, end_us: int) -> Floats:
-    """How many of its like each length stands for: a long one is seen whole only if it begins early enough.
-
-    The weight of a length is 1 / the share of the beginnings after which it fits before the end of the log.
-
-    Parameters
-    ----------
-    begins_us, lengths_us : int64 arrays
-        Beginnings, of which each is as likely as another; lengths that were seen. They need not be paired.
-    end_us : int
-        Of the log.
-    """
-    fits = np.searchsorted(np.sort(begins_us), end_us - lengths_us, side="right") / len(begins_us)
-    return np.asarray(1 / np.maximum(fits, _SELDOM))
 
 
 def fit_arrivals(rows: Rows, window: Window, support: Support) -> Arrivals:

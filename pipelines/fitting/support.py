@@ -15,7 +15,7 @@ import numpy as np
 from tracesim.compiled import Floats, Longs
 from tracesim.laws import Points
 
-__all__ = ["Support", "edges_table", "quantile_table", "rounded"]
+__all__ = ["Support", "bounded_weights", "edges_table", "quantile_table", "rounded"]
 
 _SHARES = (0.005, 0.01, 0.02, *(place / 20 for place in range(1, 20)), 0.98, 0.99, 0.995, 0.998, 0.999)
 _ATOM = 0.02  # a value of so large a share of the rows has points of its own
@@ -37,10 +37,13 @@ class Support:
     k : int
     pooled : list of str
         Parameters that fewer sessions had, each with what it was pooled with.
+    bounded : list of str
+        Parameters in which a session had more than a k-th of the rows, and weighs no more than that.
     """
 
     k: int
     pooled: list[str] = field(default_factory=list)
+    bounded: list[str] = field(default_factory=list)
 
     def enough(self, sessions: Longs) -> bool:
         """Whether rows of these sessions carry a parameter."""
@@ -49,7 +52,8 @@ class Support:
     def law(self, what: str, values: Floats | Longs, sessions: Longs, instead: Points | None, within: str,
             most: float = math.inf, weights: Floats | None = None) -> Points | None:
         """The table of some rows; `instead`, that of all of `within`, where too few sessions have them."""
-        table = quantile_table(np.asarray(values, np.float64), sessions, self.k, most, weights)
+        table = quantile_table(np.asarray(values, np.float64), sessions, self.k, most,
+                               self.weights(what, sessions, weights))
         if table is None and instead is not None and len(values):  # what the log never has needs no word
             self.pooled.append(f"{what} ({len(np.unique(sessions))} sessions): as {within}")
         return table or instead
@@ -57,10 +61,37 @@ class Support:
     def share(self, what: str, yes: Longs | np.ndarray, sessions: Longs, instead: float, within: str) -> float:
         """The share of rows that are so, as `law`; four digits."""
         if self.enough(sessions):
-            return round(float(np.mean(yes)), 4)
+            return round(float(np.average(yes, weights=self.weights(what, sessions))), 4)
         if len(sessions):
             self.pooled.append(f"{what} ({len(np.unique(sessions))} sessions): as {within}")
         return instead
+
+
+    def weights(self, what: str, sessions: Longs, weights: Floats | None = None) -> Floats:
+        """Weights of rows by which no session has more than a k-th of all."""
+        given = np.ones(len(sessions)) if weights is None else weights
+        lowered = bounded_weights(sessions, given, self.k)
+        if lowered is not given:
+            self.bounded.append(what)
+        return lowered
+
+
+def bounded_weights(sessions: Longs, weights: Floats, k: int) -> Floats:
+    """Weights that are lowered where a session would have more than 1 / k of all.
+
+    The same where none has, and where there are fewer than k sessions, of which nothing is told.
+    """
+    of, place = np.unique(sessions, return_inverse=True)
+    if len(of) < k:
+        return weights
+    total = np.bincount(place, weights=weights)
+    falling = np.sort(total)[::-1]
+    rest = np.append(np.cumsum(falling[::-1])[::-1], 0.0)  # of all but the largest m
+    held = next(m for m in range(k) if m == k - 1 or falling[m] <= rest[m] / (k - m))
+    if held == 0:
+        return weights
+    most = rest[held] / (k - held)
+    return np.asarray(weights * np.minimum(most / total, 1.0)[place])
 
 
 def quantile_table(values: Floats, sessions: Longs, k: int, most: float = math.inf,
@@ -83,7 +114,7 @@ def quantile_table(values: Floats, sessions: Longs, k: int, most: float = math.i
     order = np.argsort(values, kind="stable")
     v, s, w = values[order], sessions[order], (np.ones(len(values)) if weights is None else weights[order])
     below = np.concatenate(([0.0], np.cumsum(w)))
-    cuts = _merged(_cuts(v, below), s, k)
+    cuts = _merged(_cuts(v, s, below, k), s, k)
     if cuts is None:
         return None
     if len(cuts) == 2:
@@ -91,12 +122,15 @@ def quantile_table(values: Floats, sessions: Longs, k: int, most: float = math.i
     inner = [(below[cut] / below[-1], rounded(float(v[cut - 1]))) for cut in cuts[1:-1]]
     first, last = slice(0, cuts[1]), slice(cuts[-2], None)
     low, high = _end(v[first], w[first], float(v[cuts[1] - 1])), _end(v[last], w[last], float(v[cuts[-2] - 1]))
+    # A limit that k sessions have met is one: a context window, say.
+    low = max(low, float(v[0])) if len(np.unique(s[v == v[0]])) >= k else low
+    high = min(high, float(v[-1])) if len(np.unique(s[v == v[-1]])) >= k else high
     points = [(0.0, rounded(min(low, inner[0][1]))), *inner, (1.0, rounded(max(high, inner[-1][1])))]
     return _ascending([(share, min(value, most)) for share, value in points],
                       [v[a] == v[b - 1] for a, b in pairwise(cuts)])
 
 
-def _cuts(v: Floats, below: Floats) -> list[int]:
+def _cuts(v: Floats, s: Longs, below: Floats, k: int) -> list[int]:
     """Ranks at which a part ends: at shares, and around values that many rows have."""
     n = len(v)
     # A rank is the first whose weight and those below it reach the share; floats may miss it by a hair.
@@ -104,7 +138,8 @@ def _cuts(v: Floats, below: Floats) -> list[int]:
     begins, count = np.unique(v, return_index=True, return_counts=True)[1:]
     heavy = below[begins + count] - below[begins] >= _ATOM * below[-1]
     for at in np.flatnonzero(heavy & (count > 1)):
-        ranks |= {int(begins[at]), int(begins[at] + count[at])}
+        if len(np.unique(s[begins[at]:begins[at] + count[at]])) >= k:  # not what one session does over and over
+            ranks |= {int(begins[at]), int(begins[at] + count[at])}
     return sorted(rank for rank in ranks if 0 < rank < n)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from pipelines.fitting.pace import band_names
 from pipelines.fitting.rows import Rows
-from pipelines.fitting.support import Support
+from pipelines.fitting.scores import score_correlation
+from pipelines.fitting.support import Support, rounded
 from tracesim.compiled import Flags, Floats, Ints, Longs, compiled
 from tracesim.depth_table import bands_of
 from tracesim.laws import Points
@@ -20,7 +21,7 @@ from tracesim.threads import QUARTERS, step_parts, thread_places
 __all__ = ["fit_contexts", "fit_durations", "fit_reuse"]
 
 _WHOLE: Points = ((0.0, 1.0), (1.0, 1.0))  # a share of one
-_LEAST_BLOCK = 16
+_LEAST_BLOCK, _MOST_BLOCK = 16, 4096
 _SOON, _MOST_OF_IT = 8, 0.9  # calls after an extract; share of the thread that one of them has again
 
 
@@ -53,6 +54,8 @@ def fit_contexts(rows: Rows, kind: Longs, depth: DepthTable, support: Support) -
     return Threads(
         peak=tuple(_sure(support.law(f"peaks of {each}", peak[band == place], every[band == place], all_peaks,
                                      "all depths")) for place, each in enumerate(names)),
+        follows=tuple(_follows(rows.depths[band == place], peak[band == place], support)
+                      for place in range(len(names))),
         first=tuple(each.by_band("first contexts", share, several, bands, names, all_firsts or _WHOLE)
                     for each in by_class),
         step=tuple(_sure(support.law(f"growth, part {place + 1} of {QUARTERS + 1}", step[grew & (part == place)],
@@ -68,6 +71,10 @@ def fit_contexts(rows: Rows, kind: Longs, depth: DepthTable, support: Support) -
                         for each in by_class),
         extract=tuple(each.law("size of extracts", left, each.later & extracts, all_parts or _WHOLE)
                       for each in by_class))
+
+
+def _follows(depths: Longs, peaks: Longs, support: Support) -> float:
+    return rounded(score_correlation(depths, peaks)) if len(depths) >= support.k else 0.0
 
 
 @dataclass(frozen=True)
@@ -173,9 +180,10 @@ def _kind(situation: str) -> str:
 
 
 def _block(cached: Longs) -> int:
-    """Tokens of a block, if all cached counts are whole blocks."""
+    """Tokens of a block, a power of two, if all cached counts are whole blocks."""
     common = int(np.gcd.reduce(cached)) if cached.any() else 1
-    return common if _LEAST_BLOCK <= common <= 4096 else 1
+    block = min(common & -common, _MOST_BLOCK)
+    return block if block >= _LEAST_BLOCK else 1
 
 
 def fit_durations(rows: Rows, kind: Longs, support: Support) -> DurationTables | None:

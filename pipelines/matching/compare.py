@@ -26,6 +26,7 @@ __all__ = ["Compared", "compare", "compared_table", "replay_rows"]
 HELD, FAILED, OPEN = "ok", "FAILS", "undecided"
 
 _KS = 0.10
+_DEPTH = 0.05
 _RANK = 0.05
 _PEAK = 0.20
 _KSTAR = 0.10
@@ -58,7 +59,8 @@ class Compared:
 
 def compare(measured: Side, generated: Side) -> list[Compared]:
     """Every line; what the log does not say is left out."""
-    return [*_distributions(measured, generated), *_peaks(measured, generated), *_ranks(measured, generated),
+    return [*_distributions(measured, generated), _mean_depth(measured, generated),
+            *_peaks(measured, generated), *_ranks(measured, generated),
             *_transitions(measured, generated), _kstar(measured, generated), *_orders(measured, generated),
             *_improvements(measured, generated)]
 
@@ -85,6 +87,16 @@ def _distributions(a: Side, b: Side) -> Iterator[Compared]:
         distance = ks_distance(mine, other)
         yield Compared(f"KS of {what}", _count(len(mine)), _count(len(other)), f"{distance:.3f}", f"{within:.3f}",
                        _verdict(distance <= within))
+
+
+def _mean_depth(a: Side, b: Side) -> Compared:
+    """Calls a session: 5 %, or the 95 % reach of the difference of two means."""
+    values = [len(side.rows.t_us) / side.sessions for side in (a, b)]
+    errors = [float(side.rows.depths.std(ddof=1)) / math.sqrt(side.sessions) for side in (a, b)]
+    within = max(_DEPTH, 1.96 * math.hypot(*errors) / values[0])
+    off = values[1] / values[0] - 1
+    return Compared("calls a session", f"{values[0]:.2f}", f"{values[1]:.2f}", f"{100 * off:+.1f}%", f"{within:.1%}",
+                    _verdict(abs(off) <= within))
 
 
 def _peaks(a: Side, b: Side) -> Iterator[Compared]:
@@ -143,7 +155,7 @@ def _leaving(side: Side, place: int) -> NDArray[np.int64]:
 def _kstar(a: Side, b: Side) -> Compared:
     """Bytes that hold everything, of which budgets are shares: 10 %, or bootstrap intervals that overlap."""
     values = [side.cells[0].kstar_bytes for side in (a, b)]
-    spans = [_interval(side.replicates.kstars) for side in (a, b)]
+    spans = [_interval(value, side.replicates.kstars) for value, side in zip(values, (a, b), strict=True)]
     shown = [f"{value / 1e9:,.1f} GB ({low / 1e9:,.1f} to {high / 1e9:,.1f})"
              for value, (low, high) in zip(values, spans, strict=True)]
     off = values[1] / values[0] - 1 if values[0] else 0.0
@@ -175,8 +187,8 @@ def _difference(side: Side, better: int, at: int) -> tuple[float, float, float]:
     """Rate of a policy over that of the next one in POLICIES, and its interval."""
     worse = side.cell(better - 1, at).misses - side.cell(better, at).misses
     rates = side.replicates.rates[:, better - 1, at] - side.replicates.rates[:, better, at]
-    low, high = _interval(rates)
-    return worse / side.cell(better, at).calls, low, high
+    value = worse / side.cell(better, at).calls
+    return value, *_interval(value, rates, least=-1.0)
 
 
 def _improvements(a: Side, b: Side) -> Iterator[Compared]:
@@ -196,13 +208,18 @@ def _improvements(a: Side, b: Side) -> Iterator[Compared]:
 def improvement(side: Side, at: int) -> tuple[float, float, float]:
     """Misses of LRU / misses of unbounded MRR at a budget, and the interval."""
     rates = side.replicates.rates[:, _LRU, at] / side.replicates.rates[:, _MRR, at]
-    return side.cell(_LRU, at).misses / side.cell(_MRR, at).misses, *_interval(rates)
+    value = side.cell(_LRU, at).misses / side.cell(_MRR, at).misses
+    return value, *_interval(value, rates)
 
 
-def _interval(values: NDArray[np.float64] | NDArray[np.int64]) -> tuple[float, float]:
-    """The middle 95 % of replicates."""
-    low, high = np.quantile(values, (0.025, 0.975))
-    return float(low), float(high)
+def _interval(value: float, replicates: NDArray[np.float64] | NDArray[np.int64],
+              least: float = 0.0) -> tuple[float, float]:  # fmt: skip
+    """95 %: 1.96 standard deviations of the replicates either way of the value.
+
+    Replicates themselves lie to one side of it, since copies of a session come in lockstep.
+    """
+    reach = 1.96 * float(np.std(replicates, ddof=1))
+    return max(value - reach, least), value + reach
 
 
 def replay_rows(measured: Side, generated: Side) -> list[dict[str, object]]:
@@ -211,11 +228,12 @@ def replay_rows(measured: Side, generated: Side) -> list[dict[str, object]]:
     for name, side in (("measured", measured), ("generated", generated)):
         for place, policy in enumerate(POLICIES):
             for at, budget in enumerate(BUDGETS):
-                low, high = _interval(side.replicates.rates[:, place, at])
                 cell = side.cell(place, at)
+                rate = cell.misses / cell.calls
+                low, high = _interval(rate, side.replicates.rates[:, place, at])
                 rows.append({"side": name, "policy": policy, "budget_share": float(budget.share or 0),
-                             "calls": cell.calls, "misses": cell.misses,
-                             "reconstruction_rate": cell.misses / cell.calls, "low": low, "high": high})
+                             "calls": cell.calls, "misses": cell.misses, "reconstruction_rate": rate, "low": low,
+                             "high": min(high, 1.0)})
     return rows
 
 

@@ -24,7 +24,7 @@ _DESCRIPTION = ("One line a policy and a trace: LRU, FNU and MRR with an unbound
                 "generated trace; bars are 95 % intervals of a session bootstrap.")
 
 
-def match(log: CallLog, generated: CallLog, out: Path, threads: int,
+def match(log: CallLog, generated: CallLog, out: Path, threads: int, memory_limit: str | None = None,
           at: Callable[[str], None] = lambda _: None) -> list[Compared]:
     """Compare; the replays go to `matched.json` and `matched.svg` in `out`.
 
@@ -34,6 +34,8 @@ def match(log: CallLog, generated: CallLog, out: Path, threads: int,
     out : Path
         The folder of the trace.
     threads : int
+    memory_limit : str or None
+        Of the engine; the rest is spilled.
     at : callable
         Is told what is being measured.
 
@@ -45,7 +47,8 @@ def match(log: CallLog, generated: CallLog, out: Path, threads: int,
     sides: list[Side] = []
     for name, each in (("the log", log), ("the trace", generated)):
         at(f"measuring {name}")
-        with work_folder(None, out) as work, opened(each, work, threads=threads) as trace:
+        with work_folder(None, out) as work, opened(each, work, threads=threads,
+                                                     memory_limit=memory_limit) as trace:
             sides.append(measure_side(trace, work, threads))
             if sides[-1].sessions < FEWEST:
                 raise InputError(f"{name} has {sides[-1].sessions:,} sessions: of fewer than {FEWEST} nothing can be "

@@ -57,9 +57,54 @@ def test_json_holds_every_contrast(two: Path, tmp_path: Path) -> None:
     rc, out, _ = compare(two / "one", two / "other", "--out", tmp_path / "c.html", "--json")
     found = json.loads(out)
     assert rc == 0
-    assert found["results"] == ["calls trace (1)", "calls trace (2)"]
+    assert found["results"] == ["calls trace, one", "calls trace, other"]
     assert [(c["key"], c["spread"]) for c in found["contrasts"]] == [("depth.p50", 2.0)]
     assert found["left_out"]["known in fewer than two results"] >= 1
+
+
+def test_a_value_that_some_do_not_know_is_not_that_of_all(two: Path, tmp_path: Path) -> None:
+    # The gap of `other` is not known; the sample's own is the same in both of its results.
+    _, out, _ = compare(two / "one", two / "other", two / "one", "--out", tmp_path / "c.html", "--labels", "A,B,C")
+    gaps = next(line for line in out.splitlines() if "Half of the gaps" in line)
+    assert gaps.endswith("in A and in the other one that tells.")
+    _, out, _ = compare(two / "one", two / "one", "--out", tmp_path / "c.html", "--labels", "A,B")
+    gaps = next(line for line in out.splitlines() if "Half of the gaps" in line)
+    assert gaps.endswith("in A and everywhere else.")
+
+
+def test_settings_that_differ_are_told_before_the_findings(two: Path, tmp_path: Path) -> None:
+    shutil.copytree(two / "one", tmp_path / "small")
+    manifest = tmp_path / "small/all/manifest.json"
+    content = json.loads(manifest.read_text(encoding="utf-8"))
+    content["configuration"]["geometry"]["name"] = "llama-3.1-8b"
+    manifest.write_text(json.dumps(content), encoding="utf-8")
+    _, out, _ = compare(two / "one", tmp_path / "small", "--out", tmp_path / "c.html")
+    assert out.splitlines()[0].startswith("The results differ in their KV geometry, so that bytes cannot be compared.")
+
+
+GOOD = {"value": 1, "lo": None, "hi": None, "unit": "calls", "population": "all calls", "n": 1, "method": "count",
+        "command": "kvcensus characterize", "why": None}
+TAMPERED = {
+    "value true": json.dumps({"a": GOOD | {"value": True}}),
+    "value is a list": json.dumps({"a": GOOD | {"value": [1]}}),
+    "text beside bounds of no kind": json.dumps({"a": GOOD | {"lo": "low"}}),
+    "not finite": json.dumps({"a": GOOD | {"value": float("nan")}}),
+    "too large": json.dumps({"a": GOOD | {"value": 10**400}}),
+    "no unit": json.dumps({"a": {name: value for name, value in GOOD.items() if name != "unit"}}),
+    "one field more": json.dumps({"a": GOOD | {"extra": 1}}),
+    "an entry that is a number": json.dumps({"a": 1}),
+    "nested without end": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+def test_numbers_that_kvcensus_did_not_write_are_refused(case: str, two: Path, tmp_path: Path) -> None:
+    shutil.copytree(two / "one", tmp_path / "other")
+    (tmp_path / "other/all/numbers.json").write_text(TAMPERED[case])
+    rc, out, err = compare(two / "one", tmp_path / "other", "--out", tmp_path / "c.html")
+    assert (rc, out) == (3, "")
+    assert "numbers.json cannot be read" in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.parametrize(("words", "rc", "says"), [

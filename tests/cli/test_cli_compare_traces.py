@@ -11,7 +11,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 
 from figures.matched import matched_figure
 from pipelines.fitting.rows import Rows
-from pipelines.matching.compare import Compared, compare, replay_rows
+from pipelines.matching.compare import Compared, _interval, compare, replay_rows
 from pipelines.matching.replicates import Replicates
 from pipelines.matching.side import BUDGETS, POLICIES, Side
 from pipelines.matching.statistics import ks_critical, ks_distance, rank_interval, share_error, spearman
@@ -57,7 +57,27 @@ def failed(generated: Side) -> set[str]:
 
 def test_a_side_is_like_itself() -> None:
     assert set(verdicts(side(), side()).values()) == {"ok"}
-    assert len(verdicts(side(), side())) == 3 + 3 + 2 + 1 + 1 + 2 * len(BUDGETS)
+    assert len(verdicts(side(), side())) == 3 + 1 + 3 + 2 + 1 + 1 + 2 * len(BUDGETS)
+
+
+def test_depths_that_are_off_on_average() -> None:
+    # 2.5 calls a session, with a standard error of 0.179: 95 % of differences are within 0.496, a fifth.
+    deeper = replace(side(), rows=_repeated(rows(), 3))
+    line = next(line for line in compare(side(), deeper) if line.what == "calls a session")
+    assert (line.measured, line.generated, line.off, line.verdict) == ("2.50", "7.50", "+200.0%", "FAILS")
+    line = next(line for line in compare(side(), side()) if line.what == "calls a session")
+    assert (line.within, line.verdict) == ("19.8%", "ok")
+
+
+def _repeated(log: Rows, times: int) -> Rows:
+    """The same sessions with every call so many times."""
+    depths = times * log.depths
+    offsets = np.append(0, np.cumsum(depths))
+    columns = {name: np.repeat(getattr(log, name), times) for name in (
+        "session", "t_us", "gap_us", "tokens", "cached", "output", "duration_us", "model", "region", "deployment",
+        "opens")}
+    index = np.arange(offsets[-1]) - np.repeat(offsets[:-1], depths)
+    return replace(log, offsets=offsets, index=index, **columns)
 
 
 def test_peaks_that_are_off() -> None:
@@ -132,3 +152,9 @@ def test_statistics_by_hand() -> None:
     assert share_error(np.array([2, 0]), np.array([2, 2])) == pytest.approx(math.sqrt(2) / 4)
     assert rank_interval(np.arange(100), 0.5) == (39, 59)
     assert rank_interval(np.arange(36), 0.99) == (33, math.inf)
+
+
+def test_an_interval_stands_around_the_value_whatever_side_replicates_lie_on() -> None:
+    # Replicates 9, 11, 13, 15 around 12 have the standard deviation sqrt(20 / 3) = 2.582.
+    assert _interval(10.0, np.array([9.0, 11.0, 13.0, 15.0])) == pytest.approx((10 - 5.061, 10 + 5.061), abs=1e-3)
+    assert _interval(2.0, np.array([9.0, 11.0, 13.0, 15.0]))[0] == 0

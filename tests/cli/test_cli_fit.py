@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.cli import main
+from pipelines.fitting.cut import seen_weights, session_weights
+from pipelines.fitting.roles import fit_classes
 from pipelines.fitting.rows import Rows
-from pipelines.fitting.starts import seen_weights, start_pieces
-from pipelines.fitting.support import Support, edges_table, quantile_table
-from pipelines.fitting.tokens import fit_reuse
+from pipelines.fitting.starts import start_pieces
+from pipelines.fitting.support import Support, bounded_weights, edges_table, quantile_table
+from pipelines.fitting.tokens import _block, fit_reuse
 from tracesim.measured import DepthTable, GapTables, ReuseTables, Threads
 from tracesim.profile import Profile, Window
 from tracesim.profile_file import load_profile
@@ -114,7 +117,16 @@ def test_tokens_by_hand(profile: Profile) -> None:
     assert found["excursion.1", None] == ((0.0, 0.5), (1.0, 0.5))
     # Another call to the model comes 10 or 11 s later: there is nothing to tell apart by gap.
     assert not [gap for _, gap in found if gap is not None]
-    assert profile.reuse.block == 500
+    assert profile.reuse.block == 1  # 500, which all counts have in common, is no block size
+
+
+@pytest.mark.parametrize(("cached", "block"), [
+    ([0, 128, 384], 128), ([512 * 3, 1024 * 3], 512), ([16, 48], 16), ([8, 24], 1), ([1_000, 3_000], 1), ([0, 0], 1),
+    ([1 << 20], 4096),
+])
+def test_a_block_is_the_power_of_two_that_all_cached_counts_have(cached: list[int], block: int) -> None:
+    told = np.array([cached], np.int64).ravel()
+    assert _block(told) == block
 
 
 def test_reuse_by_gap() -> None:
@@ -187,6 +199,67 @@ def test_a_log_of_few_sessions_is_no_match(calls: Path, fitted: Path, tmp_path: 
     assert not (tmp_path / "other").exists()
 
 
+def test_models_of_one_class_where_others_have_none(calls: Path, tmp_path: Path) -> None:
+    # Neither model has a class by name: both are Fanout, and three classes have no model.
+    log = tmp_path / "calls.csv"
+    names = {0: ("one", "two"), 1: ("two", "one")}
+    text = [calls.read_text().splitlines()[0]]
+    for line in calls.read_text().splitlines()[1:]:
+        large, small = names[int(line.split(",")[0].removeprefix("zebra-")) % 2]
+        text.append(line.replace("okapi-deep-research", large).replace("okapi-mini", small))
+    log.write_text("\n".join(text) + "\n")
+    assert main(["fit", str(log), "--out", str(tmp_path / "p.toml")]) == 0
+    assert main(["generate", "--profile", str(tmp_path / "p.toml"), "--out", str(tmp_path / "trace")]) == 0
+    models = pq.read_table(tmp_path / "trace/calls.parquet")["model"].to_pylist()
+    assert set(models) == {"fanout-01", "fanout-02"}
+
+
+def test_nothing_is_replaced(calls: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[classes]]\nmatch = "mini"\nconservative = "scoped"\nbroad = "scoped"\n')
+    before = rules.read_text()
+    assert main(["fit", str(calls), "--config", str(rules), "--out", str(rules)]) == 2
+    assert "rules.toml exists. Name a new file, or remove it." in capsys.readouterr().err
+    assert rules.read_text() == before
+
+
+def test_a_call_of_another_age(calls: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "calls.csv"
+    head, *lines = calls.read_text().splitlines()
+    log.write_text("\n".join([head, lines[0].replace("2026-", "2003-"), *lines[1:]]) + "\n")
+    assert main(["fit", str(log), "--out", str(tmp_path / "p.toml")]) == 3
+    assert "the log goes on for 8,401 days, and a profile for at most 3,650" in capsys.readouterr().err
+
+
+def test_no_session_weighs_more_than_a_kth() -> None:
+    # Ten sessions of one row, one of ninety: of a tenth each for k = 10 the large one is held to 1/10, which leaves the
+    # others 9/100 each.
+    sessions = np.array([*range(10), *[10] * 90])
+    weights = bounded_weights(sessions, np.ones(100), 10)
+    assert np.bincount(sessions, weights=weights)[10] / weights.sum() == pytest.approx(0.1)
+    assert weights[:10].tolist() == [1.0] * 10
+    # Nobody is above a third: nothing changes. Two of fewer than three sessions are nobody's business.
+    even = np.array([0, 1, 2])
+    assert bounded_weights(even, np.ones(3), 3) == pytest.approx([1, 1, 1])
+    support = Support(10)
+    assert support.share("turns", sessions == 10, sessions, 0.5, "all") == 0.1
+    table = support.law("gaps", np.where(sessions == 10, 7.777, 1.0), sessions, None, "")
+    assert table is not None
+    assert 7.78 not in [value for _, value in table]
+    assert support.bounded == ["turns", "gaps"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=200), st.integers(2, 8))
+def test_bounded_weights_of_any_rows(rows: list[int], k: int) -> None:
+    sessions = np.array(rows)
+    weights = bounded_weights(sessions, np.ones(len(rows)), k)
+    if len(set(rows)) < k:
+        assert (weights == 1).all()
+    else:
+        assert np.bincount(sessions, weights=weights).max() <= weights.sum() / k * (1 + 1e-9)
+
+
 def test_too_few_sessions(calls: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", str(calls), "--least-sessions", "61", "--out", str(tmp_path / "p.toml")]) == 3
     assert "the trace has 60 sessions, and a parameter must rest on 61 or more" in capsys.readouterr().err
@@ -253,6 +326,17 @@ def test_a_value_that_many_have_is_kept() -> None:
     assert quantile_table(*rows(*[4] * 30), k=10) == ((0, 4), (1, 4))
 
 
+def test_a_limit_that_k_sessions_have_met_is_not_passed() -> None:
+    # The mean of the outer part alone would put the end of the table above 200.
+    log = np.concatenate([np.ones(10), np.arange(2, 162), np.full(10, 200)])
+    table = quantile_table(*rows(*log), k=11)
+    assert table is not None
+    assert table[-1][1] > 200
+    table = quantile_table(*rows(*log), k=10)
+    assert table is not None
+    assert (table[0][1], table[-1][1]) == (1, 200)
+
+
 def test_fewer_sessions_than_k_have_no_table() -> None:
     values, sessions = np.arange(1.0, 101), np.arange(100) % 9
     assert quantile_table(values, sessions, 10) is None
@@ -290,6 +374,66 @@ def test_long_ones_weigh_the_more_the_fewer_fit() -> None:
     begins = np.array([0, 10, 20, 30])
     # The log ends at 40: a length of 5 fits after every beginning, 20 after three, 35 after one, 41 after none.
     assert seen_weights(begins, np.array([5, 20, 35, 41]), 40).tolist() == [1, 4 / 3, 4, 20]
+
+
+def _log_of(starts: Any, depths: Any, gaps: Any, end: float) -> Rows:
+    """Sessions with these starts, depths and gaps between calls (seconds), cut at `end`."""
+    session = np.repeat(np.arange(len(starts)), depths)
+    index = np.arange(len(session)) - np.repeat(np.cumsum(depths) - depths, depths)
+    gap = np.where(index > 0, gaps[:len(session)], 0)
+    total = np.cumsum(gap)
+    t_us = ((starts[session] + total - total[np.cumsum(depths) - depths][session]) * 1e6).astype(np.int64)
+    kept = t_us <= end * 1e6
+    session, index, t_us = session[kept], index[kept], t_us[kept]
+    gap_us, none = (gap[kept] * 1e6).astype(np.int64), np.zeros(len(session), np.int64)
+    offsets = np.append(0, np.cumsum(np.bincount(session)))
+    return Rows(offsets, session, index, t_us, gap_us, none, none, none, none, none, none, none, none, {})
+
+
+def test_sessions_that_may_go_on_weigh_less() -> None:
+    # Ten sessions of two calls 10 s apart, all silent for long; the eleventh has made one call, just now. Of its like
+    # nobody knows a session that ended at one call, so it stands for next to none.
+    log = _log_of(np.append(np.arange(10.0), 1000), np.array([*[2] * 10, 1]), np.full(21, 10.0), 1000)
+    weights = session_weights(log)
+    assert weights[:10] == pytest.approx(1.1, abs=1e-6)  # after ten of eleven starts there is room for 10 s
+    assert weights[10] < 0.1
+
+
+def test_the_mean_depth_of_a_log_that_was_cut() -> None:
+    # A mean session takes a thirtieth of the window, of one in a hundred half is lost. Single logs scatter: a session
+    # as long as the log stands for twenty.
+    off = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        depths = np.maximum(rng.lognormal(2.2, 1.1, 4_000).astype(np.int64), 1)
+        log = _log_of(np.sort(rng.uniform(0, 30_000, 4_000)), depths, rng.exponential(60, int(depths.sum())), 30_000)
+        means = log.depths.mean(), np.average(log.depths, weights=session_weights(log))
+        off.append([mean / depths.mean() - 1 for mean in means])
+    cut, mended = np.mean(off, axis=0)
+    assert cut < -0.05
+    assert abs(mended) < 0.02
+
+
+def test_what_fewer_than_k_sessions_do_is_told_together_or_not_at_all() -> None:
+    # Twenty sessions of Spine, Mid; after Mid nine go to Scoped, nine to Fanout, one back to Spine, one nowhere.
+    after = [2] * 9 + [3] * 9 + [0]
+    kind = np.array([kind for each in after for kind in (0, 1, each)] + [0, 1])
+    depths = np.array([3] * 19 + [2])
+    log = _log_of(np.arange(20.0), depths, np.ones(len(kind)), 1e6)
+    log = replace(log, class_of={0: ("spine", "spine")})
+    support = Support(10)
+    classes = fit_classes(log, kind, support)
+    assert classes.first == (1, 0, 0, 0)
+    assert classes.following[0] == (0, 1, 0, 0)
+    # All nineteen are told, as common as the three classes are among all calls: 21, 9 and 9.
+    assert classes.following[1] == pytest.approx((21 / 39, 0, 9 / 39, 9 / 39), abs=2e-4)
+    assert "spine, scoped, fanout among classes after mid (19 sessions): as common as among all calls" in support.pooled
+    # A single session that goes from Spine to Fanout is not told of.
+    kind = np.array([0, 0] * 19 + [0, 3])
+    log = _log_of(np.arange(20.0), np.full(20, 2), np.ones(40), 1e6)
+    support = Support(10)
+    assert fit_classes(replace(log, class_of={0: ("spine", "spine")}), kind, support).following[0] == (1, 0, 0, 0)
+    assert "fanout among classes after spine (1 sessions): left out" in support.pooled
 
 
 def test_parts_of_the_window_in_which_sessions_start() -> None:

@@ -119,7 +119,7 @@ def test_a_server_that_dies_costs_its_condition_alone(run: Run, tmp_path: Path) 
     assert "lru" in table
     assert "mori" in table
     assert "gate" not in table
-    whole = json.loads(run(inputs=False, *["--json"])[1])
+    whole = json.loads(run("--json", inputs=False)[1])
     assert list(whole["rows"]) == ["lru", "mori"]
     assert [(each["label"], each["planned"]) for each in whole["unfinished"]] == [("gate", TURNS)]
     assert 0 <= whole["unfinished"][0]["seen"] < TURNS

@@ -82,6 +82,9 @@ def test_a_ratio_to_nothing_is_infinite() -> None:
     ("trace.calls", Number(1, "calls"), Number(2, "calls"), "totals, which grow with the trace"),
     ("ceiling.x_bytes", Number(1, "bytes"), Number(2, "bytes"), "totals, which grow with the trace"),
     ("gap.max_s", Number(1, "s"), Number(2, "s"), "totals, which grow with the trace"),
+    ("gap.idle_max_s", Number(1, "s"), Number(2, "s"), "totals, which grow with the trace"),
+    ("replay.busiest-hour.routing.sticky.load_p99", Number(1, "ratio"), Number(2, "ratio"),
+     "loads of a minute, which chance makes uneven in a small trace"),
     ("a.name", Number("x", ""), Number("y", ""), "words"),
 ])
 def test_what_cannot_be_ranked_is_counted_with_the_reason(key: str, one: Number, other: Number, why: str) -> None:

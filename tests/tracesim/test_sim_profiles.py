@@ -145,6 +145,8 @@ WRONG = {
     "infinite": ("growth = 5", "growth = inf", "context.growth = 'inf'"),
     "true is no number": ("growth = 5", "growth = true", "context.growth = 'True'"),
     "half a session": ("sessions = 400", "sessions = 4.5", "line 4: window.sessions = '4.5'; expected a whole number"),
+    "an end after 2100": ("start = 2026-", "start = 2100-", "line 2: window.start = '2100-"),
+    "a start before 1970": ("start = 2026-", "start = 1900-", "a time from 1970 on, from which the days of the window"),
     "no zone": ("02:00:00+02:00", "02:00:00", "line 2: window.start"),
     "probabilities that do not sum": ("mid = [0.3, 0.7]", "mid = [0.3, 0.6]",
                                       "line 32: classes.next.mid = '[0.3, 0.6]'; expected probabilities that sum to 1, "

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sim_profiles import FLEET, offsets_of
 
+from pipelines.matching.statistics import spearman
 from telemetry.errors import UsageError
 from tracesim.compiled import Longs
-from tracesim.depth_table import bands_of, draw_depths_of_table
+from tracesim.depth_table import bands_of, draw_depths_of_table, scores_in_bands
 from tracesim.gap_tables import draw_gaps_of_tables
-from tracesim.laws import Points, Tables
+from tracesim.laws import Points, Tables, share_below
 from tracesim.measured import Cell, DepthTable, DurationTables, GapTables, ReuseTables, Threads
 from tracesim.measured_text import profile_text
 from tracesim.philox import Numbers
@@ -37,15 +38,16 @@ def always(value: float) -> Points:
 
 def threads(**parts: object) -> Threads:
     """One band, two classes: every thread grows evenly from half of its peak of 1,000."""
-    plain = {"peak": (always(1_000),), "share": (ONE, ONE), "first": ((HALF,), (HALF,)), "step": (ONE,) * 5,
-             "stays": (0.0, 0.0), "compacts": (0.0, 0.0), "extracts": (0.0, 0.0), "remaining": (HALF, HALF),
-             "extract": (HALF, HALF)}
+    plain = {"peak": (always(1_000),), "follows": (0.0,), "share": (ONE, ONE), "first": ((HALF,), (HALF,)),
+             "step": (ONE,) * 5, "stays": (0.0, 0.0), "compacts": (0.0, 0.0), "extracts": (0.0, 0.0),
+             "remaining": (HALF, HALF), "extract": (HALF, HALF)}
     return Threads(**{**plain, **parts})  # type: ignore[arg-type]
 
 
 def contexts(kinds: list[int], law: Threads, seed: int = 1) -> list[int]:
     kind = np.array(kinds, np.int8)
-    return draw_threads(Numbers(seed), 0, offsets_of(len(kinds)), np.zeros(1, np.int64), kind, law).tolist()
+    band, score = np.zeros(1, np.int64), np.zeros(1)
+    return draw_threads(Numbers(seed), 0, offsets_of(len(kinds)), band, score, kind, law).tolist()
 
 
 MEASURED = Profile(
@@ -54,7 +56,7 @@ MEASURED = Profile(
     depth=DepthTable(((0.0, 1.0), (0.5, 2.0), (1.0, 30.0)), (1, 2)), turns=Turns((0.0, 0.25)),
     gaps=GapTables((always(5), ((0.0, 1.0), (1.0, 50.0))), (always(60), always(600)), (0.5, 0.0)),
     classes=FLEET.classes, placement=None,
-    context=Threads((always(500), ((0.0, 1e3), (1.0, 1e5))), (ONE, HALF), ((HALF, ONE), (HALF, HALF)),
+    context=Threads((always(500), ((0.0, 1e3), (1.0, 1e5))), (0.0, 0.5), (ONE, HALF), ((HALF, ONE), (HALF, HALF)),
                     (ONE,) * 5, (0.1, 0.0), (0.1, 0.2), (0.1, 0.0), (HALF, HALF), (HALF, HALF)),
     reuse=ReuseTables((*(Cell(name, None, HALF) for name in SITUATIONS), Cell("same.spine", 0, ONE)), 16, 1.0),
     durations=DurationTables(HALF, None), unsessioned_per_session=0.1)
@@ -76,6 +78,29 @@ def test_depths_and_their_bands() -> None:
 
 def test_a_thread_grows_to_its_peak() -> None:
     assert contexts([0] * 5, threads()) == [500, 625, 750, 875, 1000]
+
+
+@pytest.mark.parametrize(("follows", "correlation"), [(0.0, 0.0), (0.8, 0.786), (1.0, 1.0), (-1.0, -1.0)])
+def test_a_peak_follows_depth_within_its_band(follows: float, correlation: float) -> None:
+    # A Gaussian correlation of 0.8 is a rank correlation of 6 / pi asin(0.8 / 2) = 0.786.
+    table = DepthTable(((0.0, 1.0), (1.0, 1e6)), (1, 1_000))
+    law = threads(peak=(((0.0, 1e3), (1.0, 1e6)),) * 2, follows=(0.0, follows))
+    depth = draw_depths_of_table(Numbers(9), 0, 20_000, table)
+    band = bands_of(depth, table.bands)
+    score = scores_in_bands(Numbers(9), 0, band, table)
+    peak = draw_threads(Numbers(9), 0, np.arange(20_001), band, score, np.zeros(20_000, np.int8), law)
+    assert spearman(depth[band == 0], peak[band == 0]) == pytest.approx(0, abs=0.03)
+    assert spearman(depth[band == 1], peak[band == 1]) == pytest.approx(correlation, abs=0.03)
+    # Whatever it follows, the peak has the distribution of its table: log-uniform from 1,000 to a million.
+    assert np.quantile(peak[band == 1], [0.25, 0.5, 0.75]) == pytest.approx([10**3.75, 10**4.5, 10**5.25], rel=0.12)
+
+
+def test_the_share_below_a_value() -> None:
+    table: Points = ((0.0, 1.0), (0.5, 100.0), (0.7, 100.0), (1.0, 1000.0))
+    # The logarithm is linear: half of 1 to 100 is 10; of an atom nothing lies below it.
+    assert [share_below(table, value) for value in (0.5, 1, 10, 100, 1000, 2000)] == pytest.approx(
+        [0, 0, 0.25, 0.5, 1, 1])
+    assert share_below(((0.0, 0.0), (1.0, 10.0)), 3) == pytest.approx(0.3)
 
 
 def test_a_single_call_is_its_peak() -> None:
@@ -184,11 +209,15 @@ def test_a_profile_of_tables_is_read_as_it_was_written(tmp_path: object) -> None
 
 
 WRONG = {
+    "a peak that follows too closely": ("follows = 0.5", "follows = 1.5",
+                                       "follows = '1.5'; expected a number from -1 to 1"),
     "bands that do not rise": ("bands = [1, 2]", "bands = [1, 1]", "whole numbers of calls that rise from 1"),
     "a band too few": ("[[gaps.bands]]\nintra = [[0, 5], [1, 5]]\ninter = [[0, 60], [1, 60]]\n", "",
                        "gaps.bands = '1 tables'; expected 2 of them"),
     "values that fall": ("edges = [[0, 1], [0.5, 2], [1, 30]]", "edges = [[0, 1], [0.5, 40], [1, 30]]",
-                         "values from 1 that do not fall"),
+                         "values from 1 to 1e+07 that do not fall"),
+    "no edges": ("edges = [[0, 1], [0.5, 2], [1, 30]]", "edges = []", "depth.edges = '[]'; expected a list of pairs"),
+    "a depth beyond all memory": ("[1, 30]]", "[1, 1e18]]", "values from 1 to 1e+07 that do not fall"),
     "a situation that is none": ('"cross_region"', '"cross_regions"', "reuse.cells.6.situation = 'cross_regions'"),
     "starts that end early": ("[1, 1]]\n\n[classes]", "[1, 0.9]]\n\n[classes]",
                               "that rise within the window, from share 0 to share 1"),
