@@ -29,7 +29,7 @@ _CELLS = "cells"
 
 def cell_name(condition: Condition, seed: int) -> str:
     """The whole condition as the name of a folder."""
-    warm = "no" if condition.warm_lead_us is None else f"{condition.warm_lead_us // 1000}ms"
+    warm = "no" if condition.warm_lead_us is None else f"{condition.warm_lead_us / 1000:g}ms"
     words = [condition.policy, f"tier={condition.tier_bytes}", f"gap={condition.hints.gap}",
              f"last={condition.hints.last}", f"warm={warm}"]
     words += [f"{name}={value}" for name, value in sorted((condition.parameters or {}).items())]

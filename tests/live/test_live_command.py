@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
+import signal
 import socket
+import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +21,8 @@ from fake_server import fake_server
 
 from pipelines.cli import main
 
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[2]
 FAKE = Path(__file__).with_name("fake_server.py")
 #: Three sessions of 2, 3 and 1 calls, and a call without a session.
 CALLS = """session_id,timestamp,context_tokens,cached_tokens,output_tokens,duration_ms
@@ -42,12 +50,12 @@ def python(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command; returns exit code, stdout, stderr."""
-    calls = tmp_path / "calls.csv"
-    calls.write_text(CALLS)
+    (tmp_path / "calls.csv").write_text(CALLS)
 
-    def command(*words: str, fake: dict[str, Any] | None = None, inputs: bool = True) -> tuple[int, str, str]:
+    def command(*words: str, fake: dict[str, Any] | None = None, inputs: bool = True,
+                log: str = "calls.csv") -> tuple[int, str, str]:
         monkeypatch.setenv("KVCENSUS_FAKE", json.dumps(fake or {}))
-        given = [str(calls), "--python", str(python), "--rate", "20", "--seeds", "1"] if inputs else []
+        given = [str(tmp_path / log), "--python", str(python), "--rate", "20", "--seeds", "1"] if inputs else []
         code = main(["live", *given, "--out", str(tmp_path / "out"), "--bootstrap", "20", *words])
         said = capsys.readouterr()
         return code, said.out, said.err
@@ -190,6 +198,30 @@ def test_a_half_done_condition_is_told_and_repeated(run: Run, tmp_path: Path) ->
     assert (code, "not finished" in out, "1 of 2 are finished and kept." in err) == (0, False, True)
 
 
+def test_block_hashes_of_a_log(run: Run, tmp_path: Path) -> None:
+    rows = [("a", 0, 50, [1, 2, 3, 4]), ("a", 1, 70, [1, 2, 33, 44, 5]), ("b", 0, 40, [1, 22, 55]),
+            ("c", 0, 20, [9, 8])]
+    (tmp_path / "blocks.jsonl").write_text("".join(json.dumps({
+        "session_id": session, "timestamp": f"2026-03-03T00:00:0{second}Z", "context_tokens": tokens,
+        "output_tokens": 1, "hash_ids": blocks, "block_size": 16}) + "\n" for session, second, tokens, blocks in rows))
+    code, out, err = run("--conditions", "lru", "--time-scale", "0.01", log="blocks.jsonl")
+    assert code == 0, err
+    assert "prefix by blocks 4, sessions sharing blocks 2" in out
+    [seed] = json.loads((tmp_path / "out" / "run.json").read_text())["seeds"]
+    assert sorted([turn[3] for turn in session["turns"]] for session in seed["sessions"]) == [[0], [0], [0, 32]]
+
+
+def test_a_sample_has_the_sessions_whose_hashed_ids_come_first(run: Run, tmp_path: Path) -> None:
+    for seed in ("1", "5"):
+        order = sorted("abc", key=lambda name: hashlib.md5(f"{seed}:secret-{name}".encode()).hexdigest())
+        assert run("--conditions", "none", "--sessions", "2", "--seed", seed)[0] == 0
+        [plan] = json.loads((tmp_path / "out" / "run.json").read_text())["seeds"]
+        turns = {"a": 2, "b": 3, "c": 1}
+        assert {each["sampled"]: len(each["turns"]) for each in plan["sessions"]} == {
+            place: turns[name] for place, name in enumerate(order[:2])}
+        shutil.rmtree(tmp_path / "out")
+
+
 def test_another_plan_does_not_mix_with_what_is_there(run: Run) -> None:
     assert run("--conditions", "lru")[0] == 0
     for words in (["--token-scale", "0.5"], ["--rate", "19"], ["--device-blocks", "32"], ["--sessions", "2"]):
@@ -225,6 +257,38 @@ def test_a_wrong_port(run: Run, tmp_path: Path) -> None:
     assert code == 3
     assert f"{url}/version gave no answer that can be read" in err
     assert "Is a vLLM server running there?" in err
+
+
+def test_a_run_that_is_stopped_leaves_no_server_and_goes_on(run: Run, tmp_path: Path, python: Path) -> None:
+    assert run("--conditions", "lru")[0] == 0
+    command = [sys.executable, "-m", "pipelines.cli", "live", str(tmp_path / "calls.csv"), "--python", str(python),
+               "--rate", "20", "--seeds", "1", "--out", str(tmp_path / "out"), "--conditions", "lru,gate"]
+    environment = os.environ | {"KVCENSUS_FAKE": '{"gate": {"4": "never"}}'}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stderr is not None
+        try:
+            deadline = time.monotonic() + 60
+            while not any(path.stat().st_size for path in (tmp_path / "out" / "cells").glob(
+                    "gate,*/turns.partial.jsonl")) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            code, err = process.wait(30), process.stderr.read()
+        finally:
+            process.kill()
+    assert code == 130
+    assert "stopped; finished conditions are kept, and the same command goes on from there." in err
+    assert not [line for line in processes() if str(tmp_path) in line]
+    code, out, err = run("--conditions", "lru,gate")
+    assert (code, "1 of 2 are finished and kept." in err, "not finished" in out) == (0, True, False)
+
+
+def processes() -> list[str]:
+    """Command lines of all processes."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
 
 
 @pytest.mark.parametrize(("words", "says"), [
