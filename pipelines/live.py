@@ -30,7 +30,7 @@ def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
         from pipelines.priced import print_json
         from replay.live.analysis import analyse
     options = parse_live(argv, prog)
-    failed = [] if options.log is None else run_live(options, options.log, stop)
+    failed = run_live(options, stop) if options.log or options.workload else []
     found = analyse(options.out, options.control, options.replicates)
     if options.json:
         print_json(as_json(found))

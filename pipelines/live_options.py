@@ -11,19 +11,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from metrics.core.geometry import GEOMETRIES, find_geometry
 from pipelines.arguments import Parser
 from pipelines.call_log import CallLog, add_log, call_log
 from pipelines.live_conditions import CONDITIONS_HELP, parse_conditions
+from pipelines.live_server_options import ServerOptions, add_server, seconds, server_options
 from pipelines.policy_options import NUMBER, count, settings_of
 from replay.live.client import Limits
 from replay.live.plan import Scale
 from replay.residency.budgets import parse_budget
 from replay.tier.condition import Condition
-from replay.tier.platform import load_server, servers
+from replay.tier.workload import REFERENCES
 from telemetry.errors import UsageError, quoted
 
-__all__ = ["LiveOptions", "ServerOptions", "TINY", "parse_live"]
+__all__ = ["LiveOptions", "parse_live"]
 
 _EPILOG = """\
 exit codes: 0 done, 2 usage, 3 input or data, or a condition that did not finish, 1 our fault, 130 stopped
@@ -33,53 +33,14 @@ A run that was stopped goes on where it was: finished conditions are kept, the o
 examples:
   kvcensus live calls.csv --sessions 30 --token-scale 0.02 --time-scale 0.05 --conditions none,lru,gate --out live
   kvcensus live --out live --control lru
+  kvcensus live --workload swe --token-scale 0.05 --time-scale 0.2 --rate 2.5 --device-blocks 72 --tier 3MB --out live
   kvcensus live calls.csv --conditions lru,gate,gate:gap=noise50,gate:last=blinded,job_aware:warm=500ms --out live
   kvcensus live calls.csv --server-url http://127.0.0.1:8000 --conditions lru --out live
 """
-#: The model that is made on the spot.
-TINY = "tiny"
 _MOST_SESSIONS = 10_000
 _MOST_SEEDS = 100
 _MOST_REPLICATES = 100_000
 _LOG = "log"
-
-
-@dataclass(frozen=True)
-class ServerOptions:
-    """The server as a user names it; see `Launch`.
-
-    Attributes
-    ----------
-    serve : str
-        `tiny`, or a model.
-    url : str or None
-        Of a server that runs, in place of that.
-    model : str or None
-        What requests to it call the model.
-    python : str or None
-        Interpreter of the environment with vLLM.
-    geometry : str or None
-        KV bytes of a token, for a model other than tiny.
-    vocabulary : int
-        Token ids below this are used, for a model other than tiny.
-    platform : str
-        Of the simulator.
-    ready_s : float
-    """
-
-    serve: str
-    url: str | None
-    model: str | None
-    python: str | None
-    geometry: str | None
-    vocabulary: int
-    platform: str
-    block_tokens: int
-    device_blocks: int
-    max_seqs: int
-    max_batched_tokens: int
-    arguments: tuple[str, ...]
-    ready_s: float
 
 
 @dataclass(frozen=True)
@@ -89,7 +50,11 @@ class LiveOptions:
     Attributes
     ----------
     log : CallLog or None
-        None: nothing is run, what is there is analysed.
+        Whose sessions are sampled.
+    workload : str or None
+        A reference workload in place of a log. Neither: nothing is run, what is there is analysed.
+    name : str
+        What messages call either.
     sessions, sample_seed, seeds : int
     rate : float or None
         None: the log's own arrivals.
@@ -107,6 +72,7 @@ class LiveOptions:
     """
 
     log: CallLog | None
+    workload: str | None
     name: str
     out: Path
     sessions: int
@@ -133,14 +99,17 @@ def parse_live(argv: Sequence[str] | None = None, prog: str = "live") -> LiveOpt
         An unknown option or name, a value that does not parse, options that exclude each other.
     """
     given = _parser(prog).parse_args(argv)
-    server = _server(given)
+    server = server_options(given)
+    if given.workload is not None:
+        _check_workload(given)
     return LiveOptions(
-        call_log(given.inputs, given) if given.inputs else None, given.format, given.out,
+        call_log(given.inputs, given) if given.inputs else None, given.workload, given.workload or given.format,
+        given.out,
         count("--sessions", given.sessions, 1, _MOST_SESSIONS), count("--seed", given.seed, 0, 999_999),
         count("--seeds", given.seeds, 1, _MOST_SEEDS), _rate(given.rate),
         Scale(_factor("--token-scale", given.token_scale), _factor("--time-scale", given.time_scale)),
         {"tokens": given.token_scale, "time": given.time_scale}, _rows(given, server), server,
-        Limits(_seconds("--turn-timeout", given.turn_timeout)), given.control,
+        Limits(seconds("--turn-timeout", given.turn_timeout)), given.control,
         count("--bootstrap", given.bootstrap, 0, _MOST_REPLICATES), given.json, _command(given))
 
 
@@ -150,6 +119,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
                     formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("inputs", nargs="*", metavar="INPUT", help="calls: files, folders or globs of one format")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="where raw results lie")
+    parser.add_argument("--workload", metavar="W",
+                        help=f"a reference workload in place of INPUT: {', '.join(REFERENCES)}")
     add_log(parser)
     parser.add_argument("--sessions", default="30", metavar="N", help="sessions that are sampled, whole, by hashing "
                         "their ids (default: 30)")
@@ -165,7 +136,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--set", action="append", default=[], metavar="POLICY.NAME=VALUE",
                         help="a parameter of a policy, such as gate.slack_s=10; may be repeated")
     parser.add_argument("--tier", default="4MiB", metavar="SIZE", help="host memory of the tier (default: 4MiB)")
-    _add_server(parser)
+    add_server(parser)
     parser.add_argument("--turn-timeout", default="120", metavar="S", help="seconds after which a turn without an end "
                         "means that the server hangs (default: 120)")
     parser.add_argument("--control", metavar="C", help="the condition that differences and gains refer to (default: "
@@ -177,61 +148,27 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_server(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("server").add_argument
-    add("--serve", default=TINY, metavar="MODEL", help="start a server of this model for every condition and seed: a "
-        f"folder, a name, or {TINY}, which is made on the spot (default: {TINY})")
-    add("--server-url", metavar="URL", help="use a server that runs, in place of --serve; it has a tier of its own, "
-        "and --conditions says what that is")
-    add("--model", metavar="NAME", help="what requests to --server-url call the model (default: its first)")
-    add("--python", metavar="FILE", help="interpreter of the environment with vLLM (default: that of `make live-env`)")
-    add("--geometry", metavar="G", help=f"KV geometry of --serve, if not {TINY}: {', '.join(GEOMETRIES)}, or bytes a "
-        "token")
-    add("--vocabulary", default="30000", metavar="N", help=f"token ids from 256 to N - 1 are sent, if not to {TINY} "
-        "(default: 30000)")
-    add("--block-size", default="32", metavar="N", help="tokens of a block (default: 32)")
-    add("--device-blocks", default="64", metavar="N", help="blocks of the device pool (default: 64)")
-    add("--max-seqs", default="8", metavar="N", help="requests at a time (default: 8)")
-    add("--max-batched-tokens", default="2048", metavar="N", help="tokens of a step (default: 2048)")
-    add("--server-args", default="", metavar="WORDS", help="more of the server's command line, such as '--dtype "
-        "bfloat16 --load-format dummy'; what comes later wins")
-    add("--ready-timeout", default="300", metavar="S", help="seconds that a server may take to start (default: 300)")
-    add("--platform", default="cpu-tiny", metavar="P", help="rates of the simulator that stands beside: "
-        f"{', '.join(servers())}, or a path to a .toml file (default: cpu-tiny)")
-
-
-def _server(given: argparse.Namespace) -> ServerOptions:
-    if given.server_url is not None and given.serve != TINY:
-        raise UsageError("--server-url and --serve exclude each other: choose one.")
-    if given.server_url is None and given.serve != TINY and given.geometry is None:
-        raise UsageError(f"--serve {quoted(given.serve)} needs the --geometry of its KV cache.")
-    if given.geometry is not None:
-        find_geometry(given.geometry)
-    load_server(given.platform)
-    try:
-        arguments = tuple(shlex.split(given.server_args))
-    except ValueError as error:
-        raise UsageError(f"--server-args {quoted(given.server_args)}: {error}.") from error
-    return ServerOptions(
-        given.serve, given.server_url, given.model, given.python, given.geometry,
-        count("--vocabulary", given.vocabulary, 257, 999_999), given.platform,
-        count("--block-size", given.block_size, 1, 4096), count("--device-blocks", given.device_blocks, 2, 999_999),
-        count("--max-seqs", given.max_seqs, 1, 4096),
-        count("--max-batched-tokens", given.max_batched_tokens, 1, 999_999), arguments,
-        _seconds("--ready-timeout", given.ready_timeout))
-
-
 def _rows(given: argparse.Namespace, server: ServerOptions) -> dict[str, Condition]:
     size = parse_budget(given.tier).bytes
     if size is None:
         raise UsageError(f"--tier {quoted(given.tier)}: write a size such as 8GB.")
     policies = [part.strip().split(":")[0] for part in given.conditions.split(",")]
     rows = parse_conditions(given.conditions, size, settings_of(given.set, policies, "--conditions"))
-    if given.inputs and given.control is not None and given.control not in rows:
+    runs = given.inputs or given.workload
+    if runs and given.control is not None and given.control not in rows:
         raise UsageError(f"--control {quoted(given.control)} is none of --conditions: {', '.join(rows)}.")
     if server.url is not None and len({condition.policy for condition in rows.values()}) > 1:
         raise UsageError("--server-url has one tier: --conditions may differ in hints and probes, not in the policy.")
     return rows
+
+
+def _check_workload(given: argparse.Namespace) -> None:
+    if given.inputs:
+        raise UsageError("--workload and INPUT exclude each other: name either.")
+    if given.workload not in REFERENCES:
+        raise UsageError(f"--workload {quoted(given.workload)} is not known. Known: {', '.join(REFERENCES)}.")
+    if given.rate == _LOG:
+        raise UsageError(f"--rate {_LOG} is for INPUT: a reference workload has no arrivals of its own.")
 
 
 def _rate(text: str) -> float | None:
@@ -248,24 +185,20 @@ def _factor(option: str, text: str) -> Fraction:
     return Fraction(text)
 
 
-def _seconds(option: str, text: str) -> float:
-    if not re.fullmatch(NUMBER, text) or float(text) == 0:
-        raise UsageError(f"{option} {quoted(text)}: write seconds above 0.")
-    return float(text)
-
-
 def _command(given: argparse.Namespace) -> str:
     """The options that decide what is measured; INPUT, OUT and CONFIG in place of paths, of a model its last part."""
     shown: dict[str, Any] = {
-        "format": given.format, "config": None if given.config is None else "CONFIG", "arrivals": given.arrivals,
-        "sessions": given.sessions, "seed": given.seed, "seeds": given.seeds, "rate": given.rate,
+        "workload": given.workload, "format": None if given.workload else given.format,
+        "config": None if given.config is None else "CONFIG", "arrivals": given.arrivals,
+        "sessions": given.sessions, "seed": None if given.workload else given.seed,
+        "seeds": given.seeds, "rate": given.rate,
         "token-scale": given.token_scale, "time-scale": given.time_scale, "conditions": given.conditions,
         "tier": given.tier, "serve": None if given.server_url else Path(given.serve).name,
         "server-url": "URL" if given.server_url else None, "geometry": given.geometry,
         "block-size": given.block_size, "device-blocks": given.device_blocks, "max-seqs": given.max_seqs,
         "max-batched-tokens": given.max_batched_tokens, "server-args": given.server_args or None,
         "platform": Path(given.platform).name}
-    words = ["kvcensus", "live", "INPUT", "--out", "OUT"]
+    words = ["kvcensus", "live", *([] if given.workload else ["INPUT"]), "--out", "OUT"]
     for name, value in shown.items():
         words += [] if value is None else [f"--{name}", str(value)]
     return shlex.join(words + [word for text in given.set for word in ("--set", text)])

@@ -19,10 +19,10 @@ from pipelines.version import VERSION
 from pipelines.workdir import work_folder
 from replay.live.cell_run import Cell, run_cell
 from replay.live.cells import CellFolder
-from replay.live.plan import Plan, plan_sessions
+from replay.live.plan import Plan, plan_reference, plan_sessions
 from replay.live.results import Asked, write_asked
 from replay.live.serving import own_versions
-from replay.tier.workload import Call
+from replay.tier.workload import Call, reference
 from telemetry.errors import InputError, UsageError, escaped
 
 __all__ = ["run_live"]
@@ -30,7 +30,7 @@ __all__ = ["run_live"]
 _LOCK = ".kvcensus-live"
 
 
-def run_live(options: LiveOptions, log: CallLog, stop: Stop) -> list[str]:
+def run_live(options: LiveOptions, stop: Stop) -> list[str]:
     """Run what is not finished; returns what did not finish now, and why.
 
     Raises
@@ -38,15 +38,24 @@ def run_live(options: LiveOptions, log: CallLog, stop: Stop) -> list[str]:
     UsageError, InputError
         With a message for the user.
     """
-    sessions = _sample(options, log)
-    plans = {seed: plan_sessions(options.name, sessions, seed, options.rate, options.scale,
-                                 vocabulary_of(options.server)) for seed in range(1, options.seeds + 1)}
+    plans = _plans(options)
     with served(options.server, list(plans.values())) as serving, _locked(options):
         asked = Asked(options.command, options.rows, {seed: plan.workload for seed, plan in plans.items()},
                       {seed: plan.places for seed, plan in plans.items()}, serving.facts, options.scale_words)
         write_asked(options.out, asked)
         stop.leaves = lambda: "finished conditions are kept, and the same command goes on from there"
         return _run_cells(options, plans, serving)
+
+
+def _plans(options: LiveOptions) -> dict[int, Plan]:
+    """A plan a seed."""
+    seeds, words = range(1, options.seeds + 1), vocabulary_of(options.server)
+    if options.log is None:
+        assert options.workload is not None, "there is something to run"
+        return {seed: plan_reference(reference(options.workload, seed, options.rate), options.sessions, seed,
+                                     options.scale, words) for seed in seeds}
+    sessions = _sample(options, options.log)
+    return {seed: plan_sessions(options.name, sessions, seed, options.rate, options.scale, words) for seed in seeds}
 
 
 def _sample(options: LiveOptions, log: CallLog) -> list[list[Call]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metrics.core.geometry import find_geometry
-from pipelines.live_options import TINY, ServerOptions
+from pipelines.live_server_options import TINY, ServerOptions
 from pipelines.workdir import work_folder
 from replay.live.plan import Plan
 from replay.live.results import ServerFacts

@@ -21,7 +21,7 @@ from replay.live.prompts import EMPTY, Prompt, PromptTree, common_prefix
 from replay.tier.workload import NOTES, Call, Session, Turn, Workload, poisson, turns_of, with_context
 from telemetry.errors import InputError, UsageError
 
-__all__ = ["LIVE_NOTES", "Plan", "Scale", "as_params", "plan_sessions"]
+__all__ = ["LIVE_NOTES", "Plan", "Scale", "as_params", "plan_reference", "plan_sessions"]
 
 #: What is counted beyond `NOTES`: prompts by what decides their prefix, first calls that found something cached, whose
 #: source the log does not name, and sessions that have blocks in common with another.
@@ -111,6 +111,22 @@ def plan_sessions(name: str, sessions: Sequence[Sequence[Call]], seed: int, rate
     notes["sessions_sharing_blocks"] = _sharing(prompts)
     return Plan(Workload(name, rate, tuple(map(Session, arrivals, turns)), notes), tuple(place for place, _ in used),
                 tuple(map(tuple, prompts)), tree)
+
+
+def plan_reference(load: Workload, count: int, seed: int, scale: Scale, vocabulary: range) -> Plan:
+    """The plan of the first `count` sessions of a reference workload: each prompt begins with all of the one before."""
+    tree, notes = PromptTree(seed, vocabulary), dict.fromkeys(("prefix_appended",), 0)
+    sessions, prompts = [], []
+    for place, session in enumerate(load.sessions[:count]):
+        own: list[Prompt] = []
+        for turn, each in enumerate(session.turns):
+            length, before = scale.of_tokens(each.prompt_tokens), own[-1] if own else EMPTY
+            notes["prefix_appended"] += bool(own)
+            own.append(tree.branch(before, min(len(before), length), length, f"{place} {turn}"))
+        sessions.append(Session(session.arrival_us, _scaled(session.turns, own, scale)))
+        prompts.append(tuple(own))
+    places = tuple(range(len(sessions)))
+    return Plan(Workload(load.name, load.rate, tuple(sessions), notes), places, tuple(prompts), tree)
 
 
 def as_params(hints: Hints) -> dict[str, object]:

@@ -318,6 +318,21 @@ def test_usage(words: list[str], says: str, run: Run) -> None:
     assert says in err
 
 
+def test_a_reference_workload(run: Run, python: Path) -> None:
+    words = ["--workload", "continuum-d", "--sessions", "2", "--seeds", "2", "--rate", "20", "--token-scale", "0.01",
+             "--time-scale", "0.01", "--python", str(python), "--conditions", "none"]
+    code, out, err = run(*words, inputs=False)
+    assert code == 0, err
+    assert out.startswith("kvcensus live --out OUT --workload continuum-d --sessions 2 --seeds 2 --rate 20 ")
+    assert "2 sessions, 12 turns a seed; seeds 1, 2; tokens times 0.01, gaps times 0.01; 20 sessions/s" in out
+    for more, says in ((["--workload", "chat"], "--workload 'chat' is not known. Known: swe, continuum-d."),
+                       (["--rate", "log"], "a reference workload has no arrivals of its own"),
+                       (["calls.csv"], "--workload and INPUT exclude each other")):
+        code, _, err = run(*words, *more, inputs=False)
+        assert code == 2
+        assert says in err
+
+
 def test_nothing_there(run: Run, tmp_path: Path) -> None:
     code, _, err = run(inputs=False)
     assert code == 3

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvcensus_gate import Hints, parse_hints
-from replay.live.plan import Plan, Scale, as_params, plan_sessions
-from replay.tier.workload import Call, Turn
+from replay.live.plan import Plan, Scale, as_params, plan_reference, plan_sessions
+from replay.tier.workload import Call, Turn, reference
 from telemetry.errors import InputError, UsageError
 
 WORDS = range(4, 512)
@@ -84,6 +84,20 @@ def test_poisson_arrivals_depend_on_the_seed_alone() -> None:
     assert sorted(one.places) == sorted(two.places) == list(range(20))
     assert [session.turns[0].prompt_tokens for session in one.workload.sessions] == [10 + i for i in one.places]
     assert one.workload.sessions[0].arrival_us == 0
+
+
+def test_a_reference_workload_to_scale() -> None:
+    load = reference("continuum-d", 1)
+    found = plan_reference(load, 5, 1, Scale(Fraction(1, 10), Fraction(1, 2)), WORDS)
+    assert [session.arrival_us for session in found.workload.sessions] == [
+        session.arrival_us for session in load.sessions[:5]]
+    assert [turn[:2] + turn[3:] for turn in found.workload.sessions[0].turns] == [
+        (170, 6, 0), (340, 6, 170), (510, 6, 340), (680, 6, 510), (850, 6, 680), (1020, 6, 850)]
+    first = load.sessions[0].turns[0].gap_us
+    assert found.workload.sessions[0].turns[0].gap_us == (first + 1) // 2
+    assert found.workload.notes == {"prefix_appended": 25}
+    assert shared(found.tokens(0, 0), found.tokens(1, 0)) == 0
+    assert shared(found.tokens(3, 4), found.tokens(3, 5)) == 850
 
 
 @settings(deadline=None)
