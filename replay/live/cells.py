@@ -2,13 +2,16 @@
 
 A folder's name carries the whole condition. While a replay runs, its turns are in `turns.partial.jsonl`; a replay that
 has ended well leaves `turns.jsonl`, and then `done.json`, which says how many bytes that has and their hash; one that
-was given up leaves `failed.json`, which says why. A folder with neither is half done.
+was given up leaves `failed.json`, which says why. A folder with neither is half done. In results that are kept for good
+the turns are compressed, `turns.jsonl.gz`, and the logs are gone.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +20,13 @@ from typing import Any
 from replay.tier.condition import Condition
 from telemetry.errors import InputError, escaped
 
-__all__ = ["ABOUT", "COUNTERS", "DECISIONS", "METRICS_AFTER", "METRICS_BEFORE", "PARTIAL", "SERVER_LOG", "TURNS",
-           "CellFolder", "cell_name", "read_json", "write_json"]
+__all__ = ["ABOUT", "COUNTERS", "DECISIONS", "DONE", "METRICS_AFTER", "METRICS_BEFORE", "PACKED", "PARTIAL",
+           "SERVER_LOG", "TURNS", "CellFolder", "cell_name", "read_bytes", "read_json", "write_json"]
 
 ABOUT, COUNTERS, DECISIONS, SERVER_LOG = "about.json", "counters.json", "decisions.jsonl", "server.log"
 METRICS_BEFORE, METRICS_AFTER = "metrics_before.txt", "metrics_after.txt"
-TURNS, PARTIAL = "turns.jsonl", "turns.partial.jsonl"
-_DONE, _FAILED = "done.json", "failed.json"
+TURNS, PARTIAL, PACKED = "turns.jsonl", "turns.partial.jsonl", "turns.jsonl.gz"
+DONE, _FAILED = "done.json", "failed.json"
 _CELLS = "cells"
 
 
@@ -55,7 +58,7 @@ class CellFolder:
 
     def finish(self) -> None:
         """Say that the turns are whole."""
-        write_json(self.path / _DONE, self._digest())
+        write_json(self.path / DONE, self._digest())
 
     def fail(self, why: str) -> None:
         """Say why it was given up."""
@@ -64,14 +67,14 @@ class CellFolder:
     @property
     def damage(self) -> str | None:
         """What is wrong with a cell that was finished: its turns are not those that were written."""
-        if not (self.path / _DONE).is_file() or read_json(self.path / _DONE) == self._digest():
+        if not (self.path / DONE).is_file() or read_json(self.path / DONE) == self._digest():
             return None
-        return f"{escaped(str(self.path / TURNS))} is not what was written there: it was cut off or changed."
+        return f"{escaped(str(self.turns))} is not what was written there: it was cut off or changed."
 
     @property
     def done(self) -> bool:
         """Whether it is finished, and whole."""
-        return (self.path / _DONE).is_file() and self.damage is None
+        return (self.path / DONE).is_file() and self.damage is None
 
     @property
     def failure(self) -> str | None:
@@ -79,12 +82,24 @@ class CellFolder:
         path = self.path / _FAILED
         return str(read_json(path).get("why")) if path.is_file() else None
 
+    @property
+    def turns(self) -> Path:
+        """The file of its turns."""
+        packed = self.path / PACKED
+        return packed if packed.is_file() else self.path / TURNS
+
     def _digest(self) -> dict[str, object]:
         try:
-            content = (self.path / TURNS).read_bytes()
-        except OSError:
+            content = read_bytes(self.turns)
+        except (OSError, EOFError, zlib.error):
             return {}
         return {"turns_bytes": len(content), "turns_sha256": hashlib.sha256(content).hexdigest()}
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file, decompressed if its name ends in .gz."""
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
 def write_json(path: Path, content: Mapping[str, object]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replay.live.cells import COUNTERS, PARTIAL, TURNS, CellFolder, read_json
+from replay.live.cells import COUNTERS, PARTIAL, CellFolder, read_json
 from replay.live.results import Asked
 from replay.live.turns import LiveTurn, read_turns
 from replay.tier.record import Outcome, TurnRecord
@@ -66,7 +66,7 @@ def _cell(label: str, seed: int, folder: CellFolder, planned: int) -> LiveCell:
         if torn:
             problem += "; the last line of its turns is torn"
         return LiveCell(label, seed, problem, seen, planned, [], {}, None)
-    turns, _ = read_turns(folder.path / TURNS)
+    turns, _ = read_turns(folder.turns)
     counters = read_json(folder.path / COUNTERS)
     done = any(turn.error is None and not turn.probe for turn in turns)
     return LiveCell(label, seed, None, planned, planned, turns, counters, outcome_of(turns, counters) if done else None)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, get_type_hints
 
+from replay.live.cells import read_bytes
 from telemetry.errors import InputError, escaped
 
 __all__ = ["LiveTurn", "as_line", "read_turns"]
@@ -78,7 +79,7 @@ def read_turns(path: Path) -> tuple[list[LiveTurn], bool]:
         A file that cannot be read, or a line before the last one that is no turn.
     """
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        lines = read_bytes(path).decode("utf-8", "replace").split("\n")
     except OSError as error:
         raise InputError(f"{escaped(str(path))} cannot be read: {error.strerror or error}.") from error
     torn = lines.pop() != ""

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from replay.live.analysis import Findings, analyse
-from replay.live.cells import COUNTERS, TURNS, CellFolder, cell_name, write_json
+from replay.live.cells import ABOUT, COUNTERS, TURNS, CellFolder, cell_name, write_json
 from replay.live.counted import counted
 from replay.live.decisions import read_decisions
 from replay.live.outcomes import outcome_of
+from replay.live.packing import pack
 from replay.live.results import Asked, ServerFacts, open_asked, write_asked
 from replay.live.scrape import parse_metrics
 from replay.live.simulated import measured_step_us, residency
@@ -184,3 +185,20 @@ def test_what_was_asked_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert list(both.workloads) == [2, 3]
     assert open_asked(tmp_path) == both
     assert cell_name(asked.rows["a"], 2) == "gate,tier=5,gap=half,last=spurious,warm=0.007ms,slack_s=1.5,seed=2"
+
+
+def test_packed_results_give_the_same_numbers(tmp_path: Path) -> None:
+    findings = found(tmp_path / "out", plain(), plain(2))
+    (CellFolder.of(tmp_path / "out", ASKED.rows["lru"], 1).path / "server.log").write_text("x")
+    for _, _, cell in open_asked(tmp_path / "out").cells(tmp_path / "out"):
+        write_json(cell.path / ABOUT, {})
+    packed = pack(tmp_path / "out", tmp_path / "small")
+    assert analyse(tmp_path / "small", None, 50) == findings
+    assert sorted(path.name for path in packed[0].path.iterdir()) == [
+        "about.json", "counters.json", "done.json", "turns.jsonl.gz"]
+    before = packed[0].turns.read_bytes()
+    assert pack(tmp_path / "out", tmp_path / "small")[0].turns.read_bytes() == before
+    packed[0].turns.write_bytes(before[:-9])
+    assert "is not what was written there" in str(packed[0].damage)
+    with pytest.raises(InputError, match="lru, seed 1, is not finished"):
+        pack(tmp_path / "small", tmp_path / "again")
