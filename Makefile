@@ -16,7 +16,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 report: $(VENV)/base  ## characterize sample_data/calls.csv.gz and print where the report lies
-	$(BIN)/kvcensus characterize sample_data/calls.csv.gz --format calls --name "sample data" --out $(REPORT)
+	$(BIN)/kvcensus characterize sample_data/calls.csv.gz --format calls --name "sample data" --live sample_data/live --out $(REPORT)
 
 test: $(VENV)/dev  ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder

@@ -72,11 +72,12 @@ def _first_token(found: Findings) -> list[list[str]]:
 
 
 def _tier(found: Findings) -> list[list[str]]:
-    rows = [["tier and service", "hit", "device", "turns/s", "stored MB", "reloaded MB", "ratio", "refused", "probes",
-             "errors", "preempted", "evicted"]]
+    rows = [["tier and service", "hit", "over sessions", "device", "turns/s", "stored MB", "reloaded MB", "ratio",
+             "refused", "probes", "errors", "preempted", "evicted"]]
     for label, row in found.rows.items():
         s = row.summary
-        rows.append([label, f"{s.tier_hit_rate:.1%}", f"{s.device_hit_share:.1%}", f"{s.turns_per_s:.2f}",
+        between = _NONE if row.hit_interval is None else "{:.1%} to {:.1%}".format(*row.hit_interval)
+        rows.append([label, f"{s.tier_hit_rate:.1%}", between, f"{s.device_hit_share:.1%}", f"{s.turns_per_s:.2f}",
                      f"{s.stored_bytes / _MB:,.2f}", f"{s.reloaded_bytes / _MB:,.2f}",
                      _NONE if s.stored_per_reloaded is None else f"{s.stored_per_reloaded:.2f}",
                      f"{sum(s.refused.values()):,}", f"{s.probes:,}", f"{row.errors:,}", f"{row.preemptions:,}",

@@ -12,11 +12,11 @@ from replay.live.simulated import Coarse, Simulated, found_nothing, found_share,
 from replay.tier.fairness import Gains, fairness
 from replay.tier.metrics import Summary, nearest_rank, summarize
 from replay.tier.record import Outcome
-from replay.tier.uncertainty import Spread, spreads
+from replay.tier.uncertainty import Spread, hit_interval, spreads
 from replay.tier.workload import Pressure, pressure
 from telemetry.errors import UsageError, quoted
 
-__all__ = ["Fidelity", "Findings", "Paired", "Row", "analyse"]
+__all__ = ["Fidelity", "Findings", "FirstTokens", "Paired", "Row", "analyse"]
 
 
 _CONTROL = "lru"
@@ -24,11 +24,29 @@ _CONTROL = "lru"
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How late turns were sent, in seconds: actual less planned start."""
+    """How late turns were sent, in seconds: actual less planned start.
+
+    Attributes
+    ----------
+    p50_s, p95_s, max_s : float
+    percentiles_s : tuple of float
+        From the first to the hundredth, nearest rank.
+    """
 
     p50_s: float
     p95_s: float
     max_s: float
+    percentiles_s: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class FirstTokens:
+    """Time to first token of the turns of one place in their sessions, counted from 1; in seconds."""
+
+    turn: int
+    turns: int
+    mean_s: float
+    p50_s: float
 
 
 @dataclass(frozen=True)
@@ -64,6 +82,9 @@ class Row:
     errors : int
         Turns that failed; they are in no other number.
     preemptions : int
+    hit_interval : (float, float) or None
+        Of the tier's hit rate, over sessions; None without a bootstrap, or where turns do not say what they found.
+    first_tokens : list of FirstTokens
     coarse : Coarse
     fidelity : Fidelity
     paired : Paired or None
@@ -78,6 +99,8 @@ class Row:
     summary: Summary
     errors: int
     preemptions: int
+    hit_interval: tuple[float, float] | None
+    first_tokens: list[FirstTokens]
     coarse: Coarse
     fidelity: Fidelity
     paired: Paired | None
@@ -149,18 +172,18 @@ def analyse(out: Path, control: str | None, replicates: int) -> Findings:
 
 
 def _row(asked: Asked, own: Sequence[LiveCell], control: Sequence[LiveCell], replicates: int) -> Row:
-    outcomes, condition = _outcomes(own), asked.rows[own[0].label]
-    seeds = tuple(cell.seed for cell in own)
-    loads = {seed: asked.workloads[seed] for seed in seeds}
+    by_seed, condition = _outcomes(own), asked.rows[own[0].label]
+    outcomes = list(by_seed.values())
+    loads = {seed: asked.workloads[seed] for seed in by_seed}
     facts = asked.server
     tier = None if facts is None or condition.policy == "none" else condition.tier_bytes
-    return Row(seeds, _with_hits(summarize(list(outcomes.values())), own), sum(cell.errors for cell in own),
+    return Row(tuple(by_seed), _with_hits(summarize(outcomes), own), sum(cell.errors for cell in own),
                sum(cell.counters["preemptions"] for cell in own),
-               Coarse(found_share(list(outcomes.values())), found_nothing(list(outcomes.values()))), _fidelity(own),
-               _paired(outcomes, _outcomes(control), replicates),
-               None if facts is None else simulated(loads, outcomes, condition, facts),
-               None if facts is None or tier is None
-               else residency(list(loads.values()), tier, facts))
+               hit_interval(outcomes, replicates) if replicates and _told(own) else None, _first_tokens(outcomes),
+               Coarse(found_share(outcomes), found_nothing(outcomes)), _fidelity(own),
+               _paired(by_seed, _outcomes(control), replicates),
+               None if facts is None else simulated(loads, by_seed, condition, facts),
+               None if facts is None or tier is None else residency(list(loads.values()), tier, facts))
 
 
 def _outcomes(cells: Iterable[LiveCell]) -> dict[int, Outcome]:
@@ -169,7 +192,7 @@ def _outcomes(cells: Iterable[LiveCell]) -> dict[int, Outcome]:
 
 def _with_hits(summary: Summary, cells: Sequence[LiveCell]) -> Summary:
     """The summary; where turns do not say what they found in the tier, hits are the server's, of all its requests."""
-    if all(turn.external_tokens is not None for cell in cells for turn in cell.turns if turn.error is None):
+    if _told(cells):
         return summary
     names = ("external_hit_tokens", "external_queried_tokens", "device_hit_tokens", "device_queried_tokens")
     hits, queried, device, prompts = (sum(cell.counters[name] for cell in cells) for name in names)
@@ -177,9 +200,24 @@ def _with_hits(summary: Summary, cells: Sequence[LiveCell]) -> Summary:
                    device_hit_share=device / prompts if prompts else 0.0)
 
 
+def _told(cells: Iterable[LiveCell]) -> bool:
+    """Whether every turn says what it found in the tier."""
+    return all(turn.external_tokens is not None for cell in cells for turn in cell.turns if turn.error is None)
+
+
+def _first_tokens(outcomes: Iterable[Outcome]) -> list[FirstTokens]:
+    times: dict[int, list[int]] = {}
+    for outcome in outcomes:
+        for record in outcome.records:
+            times.setdefault(record.turn, []).append(record.first_token_us - record.arrival_us)
+    return [FirstTokens(turn + 1, len(own), sum(own) / len(own) / 1e6, nearest_rank(sorted(own), 50) / 1e6)
+            for turn, own in sorted(times.items())]
+
+
 def _fidelity(cells: Iterable[LiveCell]) -> Fidelity:
     late = sorted(turn.start_us - turn.planned_us for cell in cells for turn in cell.turns)
-    return Fidelity(nearest_rank(late, 50) / 1e6, nearest_rank(late, 95) / 1e6, late[-1] / 1e6)
+    return Fidelity(nearest_rank(late, 50) / 1e6, nearest_rank(late, 95) / 1e6, late[-1] / 1e6,
+                    tuple(nearest_rank(late, percent) / 1e6 for percent in range(1, 101)))
 
 
 def _paired(mine: Mapping[int, Outcome], control: Mapping[int, Outcome], replicates: int) -> Paired | None:

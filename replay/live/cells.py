@@ -102,10 +102,10 @@ def read_bytes(path: Path) -> bytes:
     return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
-def write_json(path: Path, content: Mapping[str, object]) -> None:
+def write_json(path: Path, content: Mapping[str, object], indent: int | None = 1) -> None:
     """Write a small file whole, by rename."""
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    partial.write_text(json.dumps(content, indent=indent) + "\n", encoding="utf-8")
     partial.replace(path)
 
 

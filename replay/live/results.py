@@ -103,7 +103,7 @@ def write_asked(out: Path, asked: Asked) -> Asked:
                       before.places | asked.places, asked.server, asked.scale)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        write_json(path, _as_json(asked))
+        write_json(path, _as_json(asked), None)
     except OSError as error:
         raise InputError(f"--out {escaped(str(out))} cannot be written: {error.strerror or error}.") from error
     return asked

@@ -20,6 +20,7 @@ import pytest
 from fake_server import fake_server
 
 from pipelines.cli import main
+from pipelines.replay_live import main as replay_live
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
@@ -331,6 +332,22 @@ def test_a_reference_workload(run: Run, python: Path) -> None:
         code, _, err = run(*words, *more, inputs=False)
         assert code == 2
         assert says in err
+
+
+def test_the_recipe_for_a_gpu(tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Its words parse, and make a launch line of Tenure's sizes; what follows them wins.
+    more = ["--sessions", "2", "--token-scale", "0.01", "--time-scale", "0.001", "--rate", "100", "--conditions", "lru"]
+    code = replay_live(["--python", str(python), "--out", str(tmp_path / "gpu"), "--bootstrap", "0", *more])
+    assert code == 2  # --set names gate, which is no condition any more
+    assert "write POLICY.NAME=VALUE for one of --conditions" in capsys.readouterr().err
+    more[-1] = "gate"
+    assert replay_live(["--python", str(python), "--out", str(tmp_path / "gpu"), "--bootstrap", "0", *more]) == 0
+    [cell] = (tmp_path / "gpu" / "cells").iterdir()
+    assert cell.name == "gate,tier=8000000000,gap=exact,last=exact,warm=no,live_ttl_s=10.0,slack_s=2.5,seed=1"
+    line = json.loads((cell / "about.json").read_text())["launch"]
+    assert line[line.index("--num-gpu-blocks-override") + 1] == "2861"
+    assert line[-6:] == ["--load-format", "dummy", "--dtype", "bfloat16", "--gpu-memory-utilization", "0.9"]
+    assert json.loads((tmp_path / "gpu" / "run.json").read_text())["server"]["kv_bytes_per_token"] == 131_072
 
 
 def test_nothing_there(run: Run, tmp_path: Path) -> None:

@@ -165,7 +165,14 @@ def test_the_analysis_is_one_written_out(ran: Any, policy: str) -> None:
         "tier_hit_rate": external / (prompts - cached + external), "device_hit_share": (cached - external) / prompts}
     assert {name: summary[name] for name in expected} == pytest.approx(expected)
     lateness = sorted((line["start_us"] - line["planned_us"]) / 1e6 for line in lines)
-    assert row["fidelity"] == pytest.approx({"p50_s": lateness[29], "p95_s": lateness[56], "max_s": lateness[59]})
+    fidelity = row["fidelity"]
+    assert (fidelity["p50_s"], fidelity["p95_s"], fidelity["max_s"]) == (lateness[29], lateness[56], lateness[59])
+    assert fidelity["percentiles_s"][::25] == [lateness[0], lateness[15], lateness[30], lateness[45]]
+    second = [line["ttft_us"] / 1e6 for line in lines if line["turn"] == 1]
+    assert row["first_tokens"][1] == {"turn": 2, "turns": 12, "mean_s": pytest.approx(sum(second) / 12),
+                                      "p50_s": sorted(second)[5]}
+    low, high = row["hit_interval"]
+    assert low < summary["tier_hit_rate"] < high
     for line in lines:
         assert line["planned_us"] <= line["start_us"] <= line["start_us"] + line["ttft_us"] <= line["end_us"]
 
