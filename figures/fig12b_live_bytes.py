@@ -49,7 +49,7 @@ FIGURE = FigureSpec(
     kind="live",
     tables=("live_conditions",),
     keys=(_STORED, "live.control.reloaded_bytes", "live.best.stored_bytes", "live.best.reloaded_bytes", _RATIO),
-    needs=(_RATIO,),
+    needs=(_RATIO, "live.best.stored_bytes", "live.best.reloaded_bytes"),
     subject="what tier policies store on a real server",
     panels=(Panel("bytes", "Stored and reloaded", "live_conditions", _bars, (_RATIO,),
                   style.Margins(left=0.31, right=0.95, top=0.88)),),
