@@ -7,70 +7,15 @@ from functools import partial
 from matplotlib.axes import Axes
 
 from figures import axes, style
+from figures.depths import Depths, draw_ccdf
 from figures.sentence import Sentence, clause, say
 from figures.source import ResultsLike, known, rows, value_of
 from figures.spec import FigureSpec, Panel
-from figures.units import format_value
 
 SHALLOW, DEEP = 3, 8  # calls at the median
 
 
-def _ccdf(ax: Axes, results: ResultsLike, log: bool) -> None:
-    data = rows(results, "depth_ccdf")
-    if not data:
-        return axes.note(ax, "no sessions")
-    # On a log axis the last point, P = 0, has no place: the deepest session ends the line.
-    kept = [r for r in data if not log or (r["ccdf"] > 0 and r["calls"] > 0)]
-    if not kept:
-        return axes.note(ax, "all sessions are equally deep")
-    look = style.series(0)
-    ax.plot(
-        [r["calls"] for r in kept],
-        [r["ccdf"] for r in kept],
-        drawstyle="steps-post",
-        color=look.colour,
-        marker=look.marker if len(kept) < 3 else "",
-    )
-    ax.set_xlabel("calls per session")
-    ax.set_ylabel("sessions with more calls")
-    if log:
-        axes.count_axis(ax.xaxis, log=True)
-        axes.odds_axis(ax.yaxis)
-    else:
-        deep = value_of(results, "depth.p99") or max(r["calls"] for r in data)
-        ax.set_xlim(0, max(4, deep))
-        axes.count_axis(ax.xaxis)
-        axes.percent_axis(ax.yaxis)
-    # The curve of a small trace ends above a hundredth: a mark below it would hang in the air.
-    _marks(ax, results, log, min(r["ccdf"] for r in kept))
-    return None
-
-
-def _marks(ax: Axes, results: ResultsLike, log: bool, lowest: float) -> None:
-    """The quantiles that the finding names, at the height that gives them their name, down to `lowest`."""
-    ax.get_xlim()  # settles the limits, on which the places depend
-    to_axes = ax.transData + ax.transAxes.inverted()
-    for key, height, name in (
-        ("depth.p50", 0.5, "half"),
-        ("depth.p90", 0.1, "a tenth"),
-        ("depth.p99", 0.01, "a hundredth"),
-    ):
-        depth = value_of(results, key)
-        if not depth or height < lowest or (not log and key == "depth.p99"):
-            continue
-        ax.plot([depth], [height], style.MARKERS[1], color=style.FOREGROUND, markersize=4, zorder=3)
-        # The free side of a falling line is above right, unless the frame ends there.
-        near_edge = float(to_axes.transform((depth, height))[0]) > 0.64
-        ax.annotate(
-            f"{name}: {format_value(depth, 'calls')}+",
-            (depth, height),
-            xytext=(-6, -3) if near_edge else (7, 4),
-            textcoords="offset points",
-            ha="right" if near_edge else "left",
-            va="top" if near_edge else "bottom",
-            fontsize=8.5,
-            gid="halo",
-        )
+_DEPTHS = Depths("depth_ccdf", "calls", "depth.p50", "depth.p90", "depth.p99")
 
 
 def _context(ax: Axes, results: ResultsLike) -> None:
@@ -196,14 +141,14 @@ FIGURE = FigureSpec(
             "ccdf",
             "Sessions with more than so many calls",
             "depth_ccdf",
-            partial(_ccdf, log=False),
+            partial(draw_ccdf, depths=_DEPTHS, log=False),
             ("depth.p50",),
         ),
         Panel(
             "loglog",
             "The same on log axes, to the deepest session",
             "depth_ccdf",
-            partial(_ccdf, log=True),
+            partial(draw_ccdf, depths=_DEPTHS, log=True),
             ("depth.p50",),
             style.Margins(left=0.205),
         ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figures.registry import all_figures
+from figures.registry import EVENT_FIGURES, all_figures
 from figures.source import ResultsLike
 from figures.spec import FigureSpec
 from figures.svg import to_svg
@@ -33,14 +33,14 @@ class Shown:
 
 
 def shown(name: str, results: ResultsLike) -> Shown:
-    """A figure by the name of its file up to the first underscore: `fig10`.
+    """A figure by its name: `fig10`, `event-depth`.
 
     Raises
     ------
     UsageError
         When there is no such figure; the message lists all.
     """
-    figures = {figure.name: figure for figure in all_figures()}
+    figures = {figure.name: figure for figure in (*all_figures(), *EVENT_FIGURES)}
     if name not in figures:
         known = ", ".join(f"{figure.name} ({figure.question})" for figure in figures.values())
         raise UsageError(f"no figure is called {quoted(name)}. Known figures: {known}.")

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from metrics.core.trace import Trace
 from pipelines.config import Config, load_config
-from pipelines.opening import open_trace
+from pipelines.opening import check_rows, open_trace
 from telemetry.adapter import Adapter, Arrivals, ReadOptions
 from telemetry.errors import UsageError, quoted
 from telemetry.registry import adapters, find_adapter
+from telemetry.schema import CALLS
 
 __all__ = ["CallLog", "add_declared", "add_log", "call_log", "format_help", "opened"]
 
@@ -59,23 +60,25 @@ def add_declared(parser: argparse.ArgumentParser) -> None:
                         help="synthetic arrivals for formats without: RATE sessions a second")
 
 
-def call_log(inputs: Sequence[str], given: argparse.Namespace) -> CallLog:
-    """The call log of a command line that has the options of `add_log`.
+def call_log(inputs: Sequence[str], given: argparse.Namespace, *, or_events: bool = False) -> CallLog:
+    """The call log of a command line that has the options of `add_log`; or an event log, where that will do.
 
     Raises
     ------
     UsageError
-        An unknown format, a configuration that cannot be used, arrivals that are missing or too many.
+        An unknown format, one that holds no calls, a configuration that cannot be used, arrivals that are missing or
+        too many.
     """
     adapter, config = find_adapter(given.format), load_config(given.config)
+    if not or_events:
+        check_rows(adapter, CALLS)
     arrivals = None if given.arrivals is None else _arrivals(given.arrivals)
     if adapter.needs_arrivals and arrivals is None:
         raise UsageError(f"sessions of the format {adapter.name} have no place in time. Place them with "
                          "--arrivals poisson:RATE[:SEED], RATE in sessions a second.")
     if arrivals is not None and not adapter.needs_arrivals:
         raise UsageError(f"--arrivals: the format {adapter.name} has arrivals of its own.")
-    return CallLog(tuple(inputs), adapter, config,
-                   ReadOptions(config.columns, config.timestamp, config.context_excludes_cached, arrivals))
+    return CallLog(tuple(inputs), adapter, config, config.read(arrivals))
 
 
 def _arrivals(text: str) -> Arrivals:

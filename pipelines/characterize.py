@@ -28,6 +28,12 @@ _SUMMARY = (
     ("ceiling.hold_all_live_bytes", "hold-all-live ceiling"), ("idle_cap.1h.reduction", "1 h idle cap lowers it by"),
 )
 
+_EVENT_SUMMARY = (
+    ("events.count", "events"), ("events.sessions", "sessions"), ("events.depth_p50", "median depth"),
+    ("events.tool_share", "tool executions"), ("events.tool_cadence_p50_s", "median tool cadence"),
+    ("events.reuse", "reuse"), ("events.context_to_output", "context to output"),
+)
+
 
 def main(argv: Sequence[str] | None = None, prog: str = "characterize", *, process: bool | None = None) -> int:
     """Run the command; returns the exit code.
@@ -67,7 +73,7 @@ def _summary(results: Results) -> list[str]:
 
     head = heading(results.manifest)
     lines = [f"{head['name']}, {head['span']}"]
-    for key, title in _SUMMARY:
+    for key, title in _EVENT_SUMMARY if "events.count" in results.numbers else _SUMMARY:
         number = results.numbers[key]
         value = f"not known: {number.why}" if number.value is None else format_value(number.value, number.unit)
         lines.append(f"  {title + ':':28} {value}")

@@ -12,6 +12,7 @@
     [source]
     context_excludes_cached = true # your context column counts uncached tokens only
     whole_sessions = true          # no session has calls beyond this input
+    tool_events = ["tool_use"]     # of an event log: what `event` says where a tool is executed (default: tool)
 
     [[classes]]                    # ordered; the first rule whose text occurs in the model name wins
     match = "deep-research"
@@ -31,9 +32,9 @@ from typing import Any
 
 from metrics.core.classes import CLASSES, DEFAULT_RULES, ClassRule
 from metrics.core.clock import find_zone, to_us
-from telemetry.adapter import TimestampRule
+from telemetry.adapter import Arrivals, ReadOptions, TimestampRule
 from telemetry.errors import UsageError, quoted, shorten
-from telemetry.readers_chunk import EXPORT_COLUMNS
+from telemetry.readers_chunk import CALL_COLUMNS, EVENT_COLUMNS
 
 __all__ = ["Config", "load_config"]
 
@@ -49,6 +50,11 @@ class Config:
     context_excludes_cached: bool = False
     whole_sessions: bool = False
     rules: tuple[ClassRule, ...] = DEFAULT_RULES
+    tool_events: tuple[str, ...] = ReadOptions.tool_events
+
+    def read(self, arrivals: Arrivals | None = None) -> ReadOptions:
+        """What of it says how an input is read."""
+        return ReadOptions(self.columns, self.timestamp, self.context_excludes_cached, arrivals, self.tool_events)
 
 
 def load_config(path: Path | None) -> Config:
@@ -81,17 +87,18 @@ class _Reader:
     def config(self, content: Mapping[str, Any]) -> Config:
         self._known("", content, ("columns", "timestamp", "source", "classes"))
         columns = self._table(content, "columns")
-        self._known("columns.", columns, EXPORT_COLUMNS)
+        self._known("columns.", columns, dict.fromkeys((*CALL_COLUMNS, *EVENT_COLUMNS)))
         for name in columns:
             self._text("columns", columns, name)
         source = self._table(content, "source")
-        self._known("source.", source, ("context_excludes_cached", "whole_sessions"))
+        self._known("source.", source, ("context_excludes_cached", "whole_sessions", "tool_events"))
         return Config(
             columns=dict(columns),
             timestamp=self._timestamp(self._table(content, "timestamp")),
             context_excludes_cached=self._flag(source, "context_excludes_cached"),
             whole_sessions=self._flag(source, "whole_sessions"),
             rules=self._rules(content.get("classes")),
+            tool_events=self._words(source, "tool_events", ReadOptions.tool_events),
         )
 
     def _timestamp(self, table: Mapping[str, Any]) -> TimestampRule:
@@ -151,6 +158,12 @@ class _Reader:
         if not isinstance(value, bool):
             raise self._wrong(f"source.{name}", value, "true or false")
         return value
+
+    def _words(self, table: Mapping[str, Any], name: str, default: tuple[str, ...]) -> tuple[str, ...]:
+        value = table.get(name, list(default))
+        if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
+            raise self._wrong(f"source.{name}", value, "a list of texts in quotes, one at least")
+        return tuple(value)
 
     def _known(self, prefix: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
         known = tuple(known)

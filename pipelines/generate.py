@@ -1,4 +1,4 @@
-"""`kvcensus generate`: a synthetic call log, and a check of it against what is published."""
+"""`kvcensus generate`: a synthetic call log, or event log, and a check of it against what is published."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from pipelines.call_log import CallLog
     from pipelines.generate_options import GenerateOptions
     from pipelines.progress import Progress
+    from tracesim.events.profile import EventProfile
     from tracesim.profile import Profile
 
 __all__ = ["main"]
 
 CALLS = "calls.parquet"
+EVENTS = "events.parquet"
 CLASSES = "classes.toml"
 ABOUT = "trace.json"
 
@@ -53,21 +55,44 @@ def _run(argv: Sequence[str] | None, prog: str, stop: Stop) -> int:
 
 def _write(options: GenerateOptions, progress: Progress) -> None:
     """The trace and what belongs to it, in place when all of it is there."""
+    from tracesim.events.profile import EventProfile
+
+    profile = options.profile
+    about = {"profile": profile.name, "seed": str(options.seed), "command": options.command, "kvcensus": VERSION}
+    with progress.stage("generating", f"{profile.window.sessions:,} sessions"), _whole(options.out) as folder:
+        if isinstance(profile, EventProfile):
+            _write_events(options, profile, folder, about, progress)
+        else:
+            _write_calls(options, profile, folder, about, progress)
+        (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_calls(options: GenerateOptions, profile: Profile, folder: Path, about: dict[str, str],
+                 progress: Progress) -> None:
     from tracesim.timeline import Timeline
     from tracesim.writer import TraceWriter
 
-    timeline = Timeline(options.profile, options.seed, threads=options.threads, independent=options.independent)
-    about = {"profile": options.profile.name, "seed": str(options.seed), "command": options.command,
-             "kvcensus": VERSION}
-    with (progress.stage("generating", f"{options.profile.window.sessions:,} sessions"), _whole(options.out) as folder,
-          TraceWriter(folder / CALLS, options.profile, about) as writer):
+    timeline = Timeline(profile, options.seed, threads=options.threads, independent=options.independent)
+    with TraceWriter(folder / CALLS, profile, about) as writer:
         for done, calls in timeline.pieces():
             writer.add(calls)
             progress.at(f"generating {done:,} of {timeline.units:,}")
-        (folder / CLASSES).write_text(_rules(options.profile), encoding="utf-8")
-        about["calls_after_the_window"] = str(timeline.cut_calls)
-        (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    (folder / CLASSES).write_text(_rules(profile), encoding="utf-8")
+    about["calls_after_the_window"] = str(timeline.cut_calls)
     tell(f"{writer.rows:,} calls; {timeline.cut_calls:,} more would start after the window and were left out.")
+
+
+def _write_events(options: GenerateOptions, profile: EventProfile, folder: Path, about: dict[str, str],
+                  progress: Progress) -> None:
+    from tracesim.events.timeline import EventTimeline
+    from tracesim.events.writer import EventWriter
+
+    timeline = EventTimeline(profile, options.seed, threads=options.threads)
+    with EventWriter(folder / EVENTS, profile, about) as writer:
+        for done, events in timeline.pieces():
+            writer.add(events)
+            progress.at(f"generating {done:,} of {timeline.units:,}")
+    tell(f"{writer.rows:,} records of events, some of them logged twice.")
 
 
 @contextmanager
@@ -105,17 +130,21 @@ def _check(options: GenerateOptions, name: str, progress: Progress) -> int:
     from pipelines.config import load_config
     from pipelines.published import load_published
     from pipelines.trace_check import check_numbers, check_table, residual_notes, small_fleet_note
-    from pipelines.trace_numbers import trace_numbers
+    from pipelines.trace_numbers import event_numbers, trace_numbers
     from pipelines.workdir import work_folder
 
     published = load_published(name)
-    rules = load_config(options.out / CLASSES).rules
     with progress.stage("checking"), work_folder(None, options.out) as work:
-        numbers = trace_numbers([options.out / CALLS], rules, published.stream, work, threads=options.threads,
-                                memory_limit=options.memory_limit)
+        if published.stream is None:
+            numbers = event_numbers([options.out / EVENTS], work, threads=options.threads,
+                                    memory_limit=options.memory_limit)
+        else:
+            rules = load_config(options.out / CLASSES).rules
+            numbers = trace_numbers([options.out / CALLS], rules, published.stream, work, threads=options.threads,
+                                    memory_limit=options.memory_limit)
     lines = check_numbers(published, numbers)
     say(f"{options.command}\n\n{check_table(lines)}")
-    for note in filter(None, [small_fleet_note(int(numbers["trace.sessions"]), published), *residual_notes(lines)]):
+    for note in filter(None, [small_fleet_note(int(numbers[published.counted]), published), *residual_notes(lines)]):
         say(f"\n{note}")
     return _held([line.key for line in lines if line.failed])
 

@@ -15,6 +15,7 @@ from pipelines.call_log import CallLog, add_log, call_log
 from pipelines.published import published_profiles
 from telemetry.errors import InputError, UsageError
 from telemetry.places import StorePath, parse_place
+from tracesim.events.profile import EventProfile
 from tracesim.profile import Profile
 from tracesim.profile_file import load_profile, profiles
 
@@ -28,6 +29,8 @@ examples:
   kvcensus generate --profile chat --days 1 --rate 20 --out trace
   kvcensus generate --profile mine.toml --out trace --check logs/*.parquet
   kvcensus characterize trace --format calls --config trace/classes.toml --out report
+  kvcensus generate --profile code --seed 1 --out events
+  kvcensus characterize events --format events --out report
 """
 _MOST_SEED = 2**64 - 1
 
@@ -38,7 +41,7 @@ class GenerateOptions:
 
     Attributes
     ----------
-    profile : Profile
+    profile : Profile or EventProfile
         With every knob applied.
     independent : bool
         Only marginals: without what ties the components together.
@@ -52,7 +55,7 @@ class GenerateOptions:
         The command that gives the same trace, with OUT in place of a path.
     """
 
-    profile: Profile
+    profile: Profile | EventProfile
     seed: int
     out: Path
     threads: int
@@ -86,6 +89,8 @@ def parse_generate(argv: Sequence[str] | None = None, prog: str = "generate") ->
     profile = load_profile(given.profile).with_window(given.sessions, given.days, given.rate)
     if given.classes is not None:
         profile = profile.with_classes(given.classes)
+    if isinstance(profile, EventProfile):
+        _check_events(given, profile)
     profile = profile.with_effectiveness(given.cache_effectiveness).with_stickiness(given.stickiness)
     return GenerateOptions(profile, given.seed, _folder(given.out), given.threads or os.cpu_count() or 1,
                            given.independent, given.profile if published else None,
@@ -93,8 +98,16 @@ def parse_generate(argv: Sequence[str] | None = None, prog: str = "generate") ->
                            _command(given))
 
 
+def _check_events(given: argparse.Namespace, profile: EventProfile) -> None:
+    """What has no meaning where events are generated."""
+    for option, asked in (("--independent", given.independent), ("--check CALLS", given.check)):
+        if asked:
+            raise UsageError(f"{option}: the profile {profile.name} is of an event log, which holds no calls. Leave it "
+                             "out.")
+
+
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = Parser(prog=prog, description="A synthetic call log with the statistics of a published trace.",
+    parser = Parser(prog=prog, description="A synthetic call or event log with the statistics of a published trace.",
                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--profile", required=True, metavar="P", help=f"{', '.join(profiles())}, or a .toml file")
     parser.add_argument("--out", required=True, metavar="DIR", help="a folder that is new or empty")

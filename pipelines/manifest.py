@@ -14,11 +14,12 @@ from typing import Any
 
 from metrics.core.classes import DEFAULT_RULES
 from metrics.core.clock import iso
+from metrics.core.event_log import EventLog
 from metrics.core.store import FORMAT_VERSION
 from metrics.core.trace import Trace
 from pipelines.options import Options
 from pipelines.version import VERSION
-from telemetry.adapter import Source
+from telemetry.adapter import ReadOptions, Source
 
 __all__ = ["manifest"]
 
@@ -26,7 +27,7 @@ _VERSIONED = ("numba", "numpy", "pyarrow", "matplotlib")
 _PACKAGE = {"duckdb": "duckdb", "spark": "pyspark"}  # of an engine
 
 
-def manifest(options: Options, trace: Trace, sources: Sequence[Source], digest: str, started: float,
+def manifest(options: Options, log: Trace | EventLog, sources: Sequence[Source], digest: str, started: float,
              *, live: bool = False) -> dict[str, Any]:
     """The manifest of one window.
 
@@ -40,18 +41,18 @@ def manifest(options: Options, trace: Trace, sources: Sequence[Source], digest: 
         Whether live results are shown as well.
     """
     zone, adapter = options.clock.zone, options.adapter
-    start, end = trace.window.start_us, trace.window.end_us
+    start, end = log.window.start_us, log.window.end_us
     return {
         "format_version": FORMAT_VERSION,
         "kvcensus_version": VERSION,
         "name": options.name,
         "window": {
-            "name": trace.window.name, "tz": zone.key,
-            "start": iso(trace.profile.first_us if start is None else start, zone),
-            "end": iso(trace.profile.last_us if end is None else end, zone),
-            "first_call": iso(trace.profile.first_us, zone), "last_call": iso(trace.profile.last_us, zone),
+            "name": log.window.name, "tz": zone.key,
+            "start": iso(log.profile.first_us if start is None else start, zone),
+            "end": iso(log.profile.last_us if end is None else end, zone),
+            "first_call": iso(log.profile.first_us, zone), "last_call": iso(log.profile.last_us, zone),
         },
-        "input": {"format": adapter.name, "files": len(sources), "sha256": digest,
+        "input": {"format": adapter.name, "rows": adapter.rows.name, "files": len(sources), "sha256": digest,
                   "bytes": sum(source.size for source in sources)},
         "configuration": _configuration(options),
         "engine": options.engine,
@@ -71,6 +72,7 @@ def _configuration(options: Options) -> dict[str, Any]:
         "context_excludes_cached": options.read.context_excludes_cached,
         "whole_sessions": options.config.whole_sessions or options.adapter.whole_sessions,
         "classes": _classes(options),
+        **_tool_events(options),
         "geometry": {"name": options.geometry.name, "bytes_per_token": options.geometry.bytes_per_token,
                      "source": options.geometry.source},
         "replay": {"stream": plan.stream, "keys": list(plan.keys), "policies": list(plan.policies),
@@ -84,6 +86,14 @@ def _configuration(options: Options) -> dict[str, Any]:
                                "load_limit": f"{float(routing.load_limit):g}"}},
         "names": options.names, "strict": options.strict,
     }
+
+
+def _tool_events(options: Options) -> dict[str, object]:
+    """How an event log calls the execution of a tool; of a user's own words, without --names, only how many."""
+    words = options.read.tool_events
+    if options.adapter.rows.name != "events":
+        return {}
+    return {"tool_events": list(words) if options.names or words == ReadOptions.tool_events else len(words)}
 
 
 def _classes(options: Options) -> object:

@@ -27,6 +27,7 @@ from replay.residency.stream_file import OBJECT_KEYS, STREAMS, check_keys
 from telemetry.adapter import Adapter, ReadOptions
 from telemetry.errors import InputError, UsageError, quoted
 from telemetry.places import StorePath, parse_place
+from telemetry.schema import CALLS
 
 __all__ = ["BOUNDS", "Options", "add_plan", "add_reading", "parse", "parsed", "plan_of",
            "shared_words"]
@@ -38,9 +39,13 @@ examples:
   kvcensus characterize sample_data/calls.csv.gz --format calls --out report
   kvcensus characterize logs/*.parquet --format calls --config export.toml --split 1d --out july
   kvcensus characterize traces --format weka --arrivals poisson:0.05:1 --out coding
+  kvcensus characterize events.jsonl --format events --out code
 """
 
 
+#: Options on replays that are asked for by hand, and what they are where nobody did.
+_OF_REPLAYS = {"sample_sessions": None, "bootstrap": "0", "hours": False, "bounds": None, "routing": None,
+               "load_limit": None}
 #: What --bounds asks for.
 BOUNDS = {"all": tuple(KINDS), "lower": ("pfoo_l",), "none": ()}
 
@@ -94,18 +99,21 @@ def parse(argv: Sequence[str] | None = None, prog: str = "characterize") -> Opti
     """
     given = _parser(prog).parse_args(argv)
     plan = plan_of(given)
-    return parsed(given, plan, _command(given, plan))
+    options = parsed(given, plan, _command(given, plan), or_events=True)
+    if options.adapter.rows.name != CALLS.name:
+        _check_no_replay(given)
+    return options
 
 
-def parsed(given: argparse.Namespace, plan: Plan, command: str) -> Options:
-    """What was parsed, checked.
+def parsed(given: argparse.Namespace, plan: Plan, command: str, *, or_events: bool = False) -> Options:
+    """What was parsed, checked; of calls, or of events where these will do.
 
     Raises
     ------
     UsageError
         As `parse`.
     """
-    log = call_log(given.inputs, given)
+    log = call_log(given.inputs, given, or_events=or_events)
     clock = Clock(find_zone(given.tz))
     if given.window is not None and given.split is not None:
         raise UsageError("--window and --split exclude each other: choose one range, or a report for each.")
@@ -122,6 +130,14 @@ def parsed(given: argparse.Namespace, plan: Plan, command: str) -> Options:
         live=given.live,
         command=command,
     )
+
+
+def _check_no_replay(given: argparse.Namespace) -> None:
+    """What is asked of the calls that a log replays has no answer where it holds none."""
+    for option, default in _OF_REPLAYS.items():
+        if getattr(given, option) != default:
+            raise UsageError(f"--{option.replace('_', '-')}: calls are replayed, and the format {given.format} holds "
+                             "none. Leave it out.")
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:

@@ -90,16 +90,21 @@ class Published:
 
     Attributes
     ----------
-    stream : str
-        What is replayed.
+    stream : str or None
+        What is replayed; None: nothing, as an event log holds no calls.
     sessions : int
         Of the published trace.
     """
 
-    stream: str
+    stream: str | None
     sessions: int
     numbers: tuple[Printed, ...]
     orders: tuple[Order, ...]
+
+    @property
+    def counted(self) -> str:
+        """Key of the sessions of a generated trace."""
+        return "events.sessions" if self.stream is None else "trace.sessions"
 
 
 def published_profiles() -> dict[str, Path]:
@@ -110,7 +115,7 @@ def published_profiles() -> dict[str, Path]:
 def load_published(name: str) -> Published:
     """What is printed about a profile; KeyError for one without a source."""
     content = tomllib.loads(published_profiles()[name].read_text(encoding="utf-8"))
-    return Published(content["stream"], content["sessions"], tuple(map(_printed, content["numbers"])),
+    return Published(content.get("stream"), content["sessions"], tuple(map(_printed, content["numbers"])),
                      tuple(Order(tuple(each["keys"]), each["tier"], each["source"])
                            for each in content.get("orders", [])))
 

@@ -1,4 +1,4 @@
-"""From the files of an input to calls in an engine, and from there to the stream that is replayed."""
+"""From the files of an input to its rows in an engine, and from calls to the stream that is replayed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 from metrics.core.engine import Engine, SpreadingEngine
 from metrics.core.ingest import Ingested, first_repeat, ingest
 from metrics.core.loading import Loaded, spread, stream
-from metrics.core.trace import Settings, Trace
+from metrics.core.log import Settings
+from metrics.core.trace import Trace
 from pipelines.engines import open_engine
 from pipelines.options import Options
 from pipelines.progress import Progress
@@ -33,7 +34,7 @@ class Read:
     Attributes
     ----------
     engine : Engine
-        Holds its calls.
+        Holds its calls, or events.
     ingested : Ingested
     settings : Settings
     digest : Future of str
@@ -62,7 +63,7 @@ def read_calls(options: Options, sources: list[Source], log: DefectLog, work: Pa
             files = f"{len(sources)} file{'s' if len(sources) != 1 else ''}"
             with progress.stage("reading", files), engine.explaining("reading"):
                 loaded = _load(engine, options, sources, log, progress)
-                ingested = ingest(engine, loaded, options.config.rules, event_log=options.adapter.event_log)
+                ingested = ingest(engine, loaded, options.config.rules, options.adapter.rows)
                 if options.plan.sample is not None:
                     draw_sample(engine, ingested.identity, options.plan.sample)
             if options.strict and not options.adapter.repeats_calls and ingested.defects.get("duplicate"):
@@ -88,7 +89,7 @@ def _load(engine: Engine, options: Options, sources: list[Source], log: DefectLo
     """Read the input where the engine reads best."""
     if isinstance(engine, SpreadingEngine) and options.adapter.pieces is not None:
         return spread(engine, options.adapter, sources, options.read, log)
-    return stream(engine, progress.counted(options.adapter.batches(sources, options.read, log)))
+    return stream(engine, progress.counted(options.adapter.batches(sources, options.read, log)), options.adapter.rows)
 
 
 def _repeats(engine: Engine, ingested: Ingested, sources: Sequence[Source]) -> InputError:

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from metrics.catalogue import METRICS
-from metrics.core import audit as audits
+from metrics.catalogue import EVENT_METRICS, METRICS
+from metrics.core.audit import Audit, audit, audit_events, audit_numbers
 from metrics.core.clock import Window, iso
 from metrics.core.engine import Engine, SpreadingEngine
+from metrics.core.event_log import NO_CALLS, EventLog
 from metrics.core.ingest import Ingested
-from metrics.core.metric import Findings, Number, measure
+from metrics.core.log import Settings
+from metrics.core.metric import Findings, Number, measure, withheld
 from metrics.core.store import Results, StoreWriter
-from metrics.core.trace import Settings, Trace
+from metrics.core.trace import Trace
 from pipelines.manifest import manifest
 from pipelines.options import Options
 from pipelines.outdir import OutputFolder, ResultSet
@@ -44,6 +46,7 @@ from replay.residency.study_hours import declared_hours, hours_study, no_hours
 from report_templates.render import render_index, render_report
 from telemetry.adapter import DefectLog, Source
 from telemetry.errors import InputError, UsageError
+from telemetry.schema import EVENTS
 from telemetry.sources import expand
 
 __all__ = ["Outcome", "characterize"]
@@ -55,7 +58,7 @@ _LIVE_REPLICATES = 1000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run made: the results of each window, the windows without calls, the page to open.
+    """What a run made: the results of each window, the windows without rows, the page to open.
 
     The results are for their numbers: their tables have moved, to beside the page.
     """
@@ -96,6 +99,11 @@ class _Job:
     def stage(self, name: str, shown: str) -> Iterator[None]:
         with self.progress.stage(name, shown), self.engine.explaining(name):
             yield
+
+    def window(self, window: Window) -> Trace | EventLog:
+        """One window of the log."""
+        kind = EventLog if self.options.adapter.rows is EVENTS else Trace
+        return kind(self.engine, self.ingested, window, self.settings)
 
     @property
     def threads(self) -> int:
@@ -142,17 +150,18 @@ def _analysed(folder: Path) -> _Live:
 
 
 def _windows(job: _Job, windows: Sequence[Window], results: ResultSet) -> list[str]:
-    """Every window with a call, then the index of a split; returns their names."""
+    """Every window with a row, then the index of a split; returns their names."""
     options, done = job.options, []
+    rows = options.adapter.rows
     stages = _STAGES_A_WINDOW + (options.plan.bootstrap is not None) + options.plan.hours
     job.progress.expect(1 + stages * len(windows))
     for window in windows:
-        trace = Trace(job.engine, job.ingested, window, job.settings)
-        if not trace.empty:
-            _one(job, trace, results)
+        log = job.window(window)
+        if not log.empty:
+            _one(job, log, results)
             done.append(window.name)
     if not done:
-        raise InputError("no call lies in the window; the input's calls start from "
+        raise InputError(f"no {rows.one} lies in the window; the input's {rows.name} start from "
                          f"{iso(job.ingested.first_us)} to {iso(job.ingested.last_us)}.")
     if options.split_us is not None:
         lines = [(name, f"{name}/report.html", Results.open(results.partial(name))) for name in done]
@@ -160,48 +169,65 @@ def _windows(job: _Job, windows: Sequence[Window], results: ResultSet) -> list[s
     return done
 
 
-def _one(job: _Job, trace: Trace, results: ResultSet) -> None:
-    """One window, from its calls to its report; the manifest comes last."""
-    options, name = job.options, trace.window.name
+def _one(job: _Job, log: Trace | EventLog, results: ResultSet) -> None:
+    """One window, from its rows to its report; the manifest comes last."""
+    options, name = job.options, log.window.name
     shown = f"of {name}" if options.split_us is not None else ""
     folder = results.window(name)
     store = StoreWriter(folder, options.command)
-    with job.stage("ordering calls", shown):
-        trace.derive()
+    with job.stage(f"ordering {options.adapter.rows.name}", shown):
+        log.derive()
     with job.stage("metrics", shown):
-        for metric in METRICS:
-            store.add(metric.numbers, measure(metric, trace), metric.population)
-        account = audits.audit(trace, job.ingested, job.log, len(job.sources))
-        store.add(audits.NUMBERS, account.findings(), "records of the input")
+        account = _calls(job, log, store) if isinstance(log, Trace) else _events(job, log, store)
+        store.add(audit_numbers(account.rows), account.findings(), "records of the input")
         store.write_audit(account.as_json())
     with job.stage("replays", shown):
-        _replays(job, trace, store)
-    _sensitivity(job, store)
+        _replays(job, log, store)
+    if isinstance(log, Trace):
+        _sensitivity(job, store)
     if job.live is not None:
         store.add(job.live.numbers, job.live.findings, "", command=job.live.command)
     store.write_numbers()
     with job.stage("report", shown):
-        made = manifest(options, trace, job.sources, job.digest.result(), job.started,
-                        live=job.live is not None)
+        made = manifest(options, log, job.sources, job.digest.result(), job.started, live=job.live is not None)
         page = render_report(Results.preview(folder, made))
         (folder / "report.html").write_text(page, encoding="utf-8")
     store.write_manifest({**made, "wall_s": round(time.time() - job.started, 3)})
 
 
-def _replays(job: _Job, trace: Trace, store: StoreWriter) -> None:
+def _calls(job: _Job, trace: Trace, store: StoreWriter) -> Audit:
+    for metric in METRICS:
+        store.add(metric.numbers, measure(metric, trace), metric.population)
+    return audit(trace, job.ingested, job.log, len(job.sources))
+
+
+def _events(job: _Job, log: EventLog, store: StoreWriter) -> Audit:
+    """What is counted over events, and why nothing else is."""
+    for metric in EVENT_METRICS:
+        store.add(metric.numbers, measure(metric, log), metric.population)
+    for other in METRICS:
+        store.add(other.numbers, withheld(other, NO_CALLS), other.population)
+    return audit_events(log, job.ingested, job.log, len(job.sources))
+
+
+def _replays(job: _Job, log: Trace | EventLog, store: StoreWriter) -> None:
     """Policies under budgets, how they agree with the log, and routes."""
     plan, routing = job.options.plan, job.options.routing
-    why = trace.lacks("sessioned")
-    try:
-        found = _nothing(plan, routing, why) if why is not None else _studies(job, trace, plan)
-    except EmptySampleError as error:
-        if job.options.split_us is None:
-            raise
-        found = _nothing(plan, routing, str(error).rstrip("."))  # other windows of the split may have some
+    found = _replayed(job, log, plan, routing) if isinstance(log, Trace) else _nothing(plan, routing, NO_CALLS)
     population = f"calls with a session id in the stream {plan.stream}"
     numbers = declared(plan), declared_agreements(plan), declared_routes(plan, routing), declared_hours(plan)
     for those, findings in zip(numbers, found, strict=True):
         store.add(those, findings, population)
+
+
+def _replayed(job: _Job, trace: Trace, plan: Plan, routing: Routing) -> tuple[Findings, ...]:
+    why = trace.lacks("sessioned")
+    try:
+        return _nothing(plan, routing, why) if why is not None else _studies(job, trace, plan)
+    except EmptySampleError as error:
+        if job.options.split_us is None:
+            raise
+        return _nothing(plan, routing, str(error).rstrip("."))  # other windows of the split may have some
 
 
 def _sensitivity(job: _Job, store: StoreWriter) -> None:

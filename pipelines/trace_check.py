@@ -47,9 +47,9 @@ def check_numbers(published: Published, generated: Mapping[str, float]) -> list[
     ----------
     published : Published
     generated : mapping of str to float
-        As from `trace_numbers`.
+        As from `trace_numbers`, or from `event_numbers`.
     """
-    size = generated["trace.sessions"] / published.sessions
+    size = generated[published.counted] / published.sessions
     lines = [_number(printed, generated.get(printed.key), size) for printed in published.numbers]
     return lines + [_order(order, generated) for order in published.orders]
 

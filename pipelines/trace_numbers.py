@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from metrics.catalogue import METRICS
+from metrics.catalogue import EVENT_METRICS, METRICS
 from metrics.core.classes import ClassRule
-from metrics.core.metric import Metric, measure
+from metrics.core.metric import Findings, Metric, measure
+from metrics.core.trace import Trace
 from pipelines.config import Config
-from pipelines.opening import open_trace
+from pipelines.opening import open_events, open_trace
 from replay.residency.budgets import parse_budgets
 from replay.residency.cells import Plan, cells_here
 from replay.residency.stream_file import extract_stream
 from replay.residency.study import study
 
-__all__ = ["trace_numbers"]
+__all__ = ["event_numbers", "trace_numbers"]
 
 _POLICIES = ("lru", "fnu", "mrr")
 _BUDGETS = ("1%", "2%", "5%", "10%", "20%", "40%", "50%", "100%")
@@ -26,7 +27,8 @@ Rows = list[dict[str, Any]]
 
 
 def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name: str | None, work: Path, *,
-                  metrics: Sequence[Metric] = METRICS, threads: int = 1, memory_limit: str | None = None) -> Numbers:
+                  metrics: Sequence[Metric[Trace]] = METRICS, threads: int = 1,
+                  memory_limit: str | None = None) -> Numbers:
     """Every number of a trace by its key; one that has no value is left out.
 
     Parameters
@@ -57,12 +59,20 @@ def trace_numbers(files: Sequence[Path], rules: Sequence[ClassRule], stream_name
             plan = Plan(stream_name, ("session", "session+deployment"), _POLICIES, parse_budgets(_BUDGETS), "last")
             replayed = extract_stream(trace, stream_name, work / "stream.arrow")
             found.append(study(plan, replayed, cells_here(plan, replayed, trace.settings.beta, threads)))
-    numbers: Numbers = {}
-    for findings in found:
-        numbers |= {key: number.value for key, number in findings.numbers.items()
-                    if isinstance(number.value, int | float)}
+    numbers = _numbers(found)
     tables = {name: table.to_pylist() for findings in found for name, table in findings.tables.items()}
     return numbers | _of_tables(tables) | _ratios(numbers)
+
+
+def event_numbers(files: Sequence[Path], work: Path, *, threads: int = 1, memory_limit: str | None = None) -> Numbers:
+    """Every number of an event log by its key, as `trace_numbers`."""
+    with open_events(*files, work=work, threads=threads, memory_limit=memory_limit, strict=True) as log:
+        return _numbers([measure(metric, log) for metric in EVENT_METRICS])
+
+
+def _numbers(found: Sequence[Findings]) -> Numbers:
+    return {key: number.value for findings in found for key, number in findings.numbers.items()
+            if isinstance(number.value, int | float)}
 
 
 def _of_tables(tables: Mapping[str, Rows]) -> Numbers:

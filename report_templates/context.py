@@ -12,6 +12,7 @@ from figures import names
 from figures.sentence import Sentence, anchor, clause, interval, text
 from figures.source import NumberLike, ResultsLike
 from figures.units import clean, format_value
+from metrics.core.event_log import NO_CALLS
 
 __all__ = ["audit_view", "coverage", "glance", "heading", "made_by", "number_groups", "warnings"]
 
@@ -62,11 +63,11 @@ def coverage(manifest: Mapping[str, Any], *, begins: bool, ends: bool) -> list[s
     """Where the calls of the input begin or end inside of the window; what lies beyond is for the reader to judge."""
     window = _mapping(manifest.get("window"))
     start, first, last, end = (_time(window.get(key)) for key in ("start", "first_call", "last_call", "end"))
-    found = []
+    found, one = [], "event" if _mapping(manifest.get("input")).get("rows") == "events" else "call"
     if begins and start and first and first > start:
-        found.append(f"first call at {_moment(window['first_call'])}")
+        found.append(f"first {one} at {_moment(window['first_call'])}")
     if ends and end and last and last < end:
-        found.append(f"last call at {_moment(window['last_call'])}")
+        found.append(f"last {one} at {_moment(window['last_call'])}")
     return found
 
 
@@ -85,6 +86,10 @@ def _time(value: object) -> datetime | None:
 
 def glance(results: ResultsLike) -> Sentence:
     """The size of the window in a sentence."""
+    if "events.count" in results.numbers:
+        return clause(
+            results, "The window holds {events.count|event} of {events.sessions|session} over {events.span_s}."
+        ) + _cuts(results, "events")
     found = (
         clause(
             results, "The window holds {trace.calls|call} in {trace.sessions|session} over {trace.span_s}."
@@ -92,27 +97,28 @@ def glance(results: ResultsLike) -> Sentence:
         or clause(results, "The window holds {trace.calls|call} in {trace.sessions|session}.")
         or clause(results, "The window holds {trace.calls|call}.")
     )
-    return found + _cuts(results)
+    return found + _cuts(results, "trace")
 
 
-def _cuts(results: ResultsLike) -> Sentence:
+def _cuts(results: ResultsLike, subject: str) -> Sentence:
     """How many sessions the window's edges cut, where the log can tell."""
-    left, right = (_open(results.numbers.get(f"trace.sessions_cut_{side}")) for side in ("left", "right"))
+    left, right = (_open(results.numbers.get(f"{subject}.sessions_cut_{side}")) for side in ("left", "right"))
     if left and right:
         return text(
             "The log begins and ends with the window, so it cannot tell how many sessions the edges cut."
         )
     if left:
         return text("The log begins with the window, so it cannot tell how many sessions the start cuts.") + clause(
-            results, "The end cuts {trace.sessions_cut_right|session}."
+            results, f"The end cuts {{{subject}.sessions_cut_right|session}}."
         )
     if right:
-        return clause(results, "The start cuts {trace.sessions_cut_left|session}.") + text(
+        return clause(results, f"The start cuts {{{subject}.sessions_cut_left|session}}.") + text(
             "The log ends with the window, so it cannot tell how many sessions the end cuts."
         )
     return clause(
         results,
-        "Its edges cut {trace.sessions_cut_left|session} at the start and {trace.sessions_cut_right} at the end.",
+        f"Its edges cut {{{subject}.sessions_cut_left|session}} at the start and {{{subject}.sessions_cut_right}} at "
+        "the end.",
     )
 
 
@@ -209,8 +215,11 @@ class NumberRow:
 def number_groups(
     results: ResultsLike, first: Sequence[str]
 ) -> tuple[list[tuple[str, list[NumberRow]]], int]:
-    """The numbers by subject, and how many were left out (never one of `first`, which sentences name)."""
-    keys = sorted(results.numbers)
+    """The numbers by subject, and how many were left out (never one of `first`, which sentences name).
+
+    Of an event log those that are defined over model calls are left out: the page says once that it has none.
+    """
+    keys = sorted(key for key, number in results.numbers.items() if number.why != NO_CALLS)
     if len(keys) > MOST_NUMBERS:
         wanted = set(first)
         keys = sorted(

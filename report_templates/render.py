@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from markupsafe import Markup
 
 from figures import budget, geometry
-from figures.registry import all_figures
+from figures.registry import figures_of
 from figures.sentence import Value, clause
 from figures.source import ResultsLike
 from figures.spec import FigureSpec
@@ -37,6 +37,18 @@ INDEX_COLUMNS = (
     ("idle_cap.1h.ceiling_bytes", "With a cap of 1\N{NO-BREAK SPACE}h"),
 )
 
+#: The same for event logs.
+EVENT_INDEX_COLUMNS = (
+    ("events.count", "Events"),
+    ("events.sessions", "Sessions"),
+    ("events.depth_p50", "Depth, median"),
+    ("events.depth_p99", "Depth, deepest hundredth"),
+    ("events.tool_share", "Tool executions"),
+    ("events.tool_cadence_p50_s", "Tool cadence, median"),
+    ("events.reuse", "Reuse"),
+    ("events.context_to_output", "Context to output"),
+)
+
 #: What the last column shows where nothing was replayed.
 _REPLAYED = "replay.busiest-hour.session.lru.b10"
 
@@ -48,7 +60,7 @@ BYTES_TABLE = "byte_sensitivity"
 
 def render_report(results: ResultsLike) -> str:
     """The report of one window as an HTML page."""
-    figures = [_figure(spec, results) for spec in all_figures() if spec.asked(results)]
+    figures = [_figure(spec, results) for spec in figures_of(results) if spec.asked(results)]
     head = context.heading(results.manifest)
     glance = context.glance(results)
     named = [
@@ -65,6 +77,7 @@ def render_report(results: ResultsLike) -> str:
         .render(
             style=style_sheet(),
             title=f"{head['name']}: KV-cache residency",
+            events="events.count" in results.numbers,
             head=head,
             glance=glance,
             figures=figures,
@@ -117,7 +130,9 @@ def render_index(title: str, windows: Sequence[tuple[str, str, ResultsLike]]) ->
     """A page with one line a window, in order of time: `windows` are (label, address of its report, its results)."""
     lines: list[dict[str, Any]] = []
     replayed = next(filter(None, (budget.lru_key(results) for *_, results in windows)), _REPLAYED)
-    columns = (*INDEX_COLUMNS, (replayed, f"LRU rebuilds with {budget.short(replayed)}"))
+    columns: tuple[tuple[str, str], ...] = (*INDEX_COLUMNS, (replayed, f"LRU rebuilds with {budget.short(replayed)}"))
+    if any("events.count" in results.numbers for *_, results in windows):
+        columns = EVENT_INDEX_COLUMNS
     for label, href, results in windows:
         parts = urlsplit(href)
         if parts.scheme or parts.netloc or href.startswith(("/", "\\")):

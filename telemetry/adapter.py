@@ -1,4 +1,4 @@
-"""What an adapter is: a source format, read as Arrow batches of the canonical schema.
+"""What an adapter is: a source format, read as Arrow batches of a canonical schema.
 
 An adapter is one file in `telemetry/adapters/`; it declares an `ADAPTER`, and `telemetry.registry`
 finds it by its name. It never holds a whole input in memory and never drops a record: a record that cannot be
@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from telemetry.errors import InputError, escaped, quoted
 from telemetry.places import StorePath, open_file, size_of
+from telemetry.schema import CALLS, Rows
 
 __all__ = ["Adapter", "Arrivals", "DefectLog", "Piece", "ReadOptions", "Source", "TimestampRule", "whole"]
 
@@ -124,12 +125,15 @@ class ReadOptions:
     context_excludes_cached : bool
         True when the export's context column counts only the tokens not found in the cache.
     arrivals : Arrivals or None
+    tool_events : tuple of str
+        The words by which an event log calls the execution of a tool; case does not matter.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     timestamp: TimestampRule = field(default_factory=TimestampRule)
     context_excludes_cached: bool = False
     arrivals: Arrivals | None = None
+    tool_events: tuple[str, ...] = ("tool",)
 
 
 class DefectLog:
@@ -248,7 +252,7 @@ class Adapter:
     suffixes : tuple of str
         File names that belong to it when a folder is given.
     read : callable
-        (sources, options, log) -> batches with CALL_SCHEMA, sources in order of rank.
+        (sources, options, log) -> batches with the schema of `rows`, sources in order of rank.
     check : callable
         (sources, options, log) -> None, or InputError for what only the whole input shows; asked
         when all of it was read.
@@ -260,11 +264,11 @@ class Adapter:
     whole_sessions : bool
         True when the format holds complete sessions, so that none is cut at a window's edge
         unless its own calls lie outside.
-    event_log : bool
-        True when records equal in every column are one event logged twice.
+    rows : Rows
+        What its records are: calls, or events.
     repeats_calls : bool
-        True when the format writes a call several times as it goes on, so that repeats are no fault
-        of an input.
+        True when the format writes a call or an event several times, so that repeats are no fault of
+        an input.
     needs_arrivals : bool
         True when sessions have no place in time of their own (`--arrivals` is required).
     derived : mapping of str to str
@@ -279,7 +283,7 @@ class Adapter:
     pieces: Callable[[Sequence[Source], ReadOptions], Iterator[list[Source]]] | None = None
     notes: tuple[str, ...] = ()
     whole_sessions: bool = False
-    event_log: bool = False
+    rows: Rows = CALLS
     repeats_calls: bool = False
     needs_arrivals: bool = False
     derived: Mapping[str, str] = field(default_factory=dict)

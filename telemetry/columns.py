@@ -49,8 +49,8 @@ def labels(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
     return pa.DictionaryArray.from_arrays(indices, text), unfit
 
 
-def tokens(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
-    """Token counts as int64: integers from 0 to MAX_TOKENS, of any type or in text; 12.0 is 12."""
+def tokens(column: pa.Array | pa.ChunkedArray, largest: int = MAX_TOKENS) -> tuple[pa.Array, Mask]:
+    """Token counts as int64: integers from 0 to `largest`, of any type or in text; 12.0 is 12."""
     column = as_array(column)
     kind = column.type
     unfit = np.zeros(len(column), dtype=np.bool_)
@@ -60,11 +60,11 @@ def tokens(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
     elif pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
         return pa.nulls(len(column), pa.int64()), valid_mask(column)
     elif pa.types.is_floating(kind):
-        return _float_tokens(column)
+        return _float_tokens(column, largest)
     else:
         present, unfit = as_text(column)
         counts = scaled(present, 0, "exact")
-    return _up_to(MAX_TOKENS, counts, present, unfit)
+    return _up_to(largest, counts, present, unfit)
 
 
 def booleans(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Mask]:
@@ -135,11 +135,11 @@ def _among(text: pa.Array, words: pa.Array) -> Mask:
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _float_tokens(column: pa.Array) -> tuple[pa.Array, Mask]:
+def _float_tokens(column: pa.Array, largest: int) -> tuple[pa.Array, Mask]:
     """Integral floats; NaN is no count."""
     present = valid_mask(column)
     values = column.cast(pa.float64()).fill_null(-1.0).to_numpy()
-    good = (values >= 0) & (values <= MAX_TOKENS) & (values == np.floor(values))
+    good = (values >= 0) & (values <= largest) & (values == np.floor(values))
     return pa.array(np.where(good, values, 0.0).astype(np.int64), mask=~good), present & ~good
 
 

@@ -18,7 +18,7 @@ from telemetry.readers_chunk import Chunk, check_required
 __all__ = ["parquet_pieces", "read_parquet"]
 
 #: Columns whose texts repeat: decoding each text once is several times as fast.
-_LABELS: Final = ("session_id", "model", "turn_id", "region", "deployment", "status")
+_LABELS: Final = ("session_id", "model", "turn_id", "region", "deployment", "status", "event", "tool")
 _ROWS: Final = 1 << 17
 _ROWS_WITH_LISTS: Final = 1 << 13  # block hashes: thousands a row
 _PIECE_BYTES: Final = 1 << 26  # of columns as stored
@@ -82,7 +82,7 @@ def _read(source: Source, names: Mapping[str, str], asked: Mapping[str, str]) ->
 
 def _labels(schema: pa.Schema, names: Mapping[str, str]) -> list[str]:
     """Columns to be read as codes; a column in columns has no name that could be read so."""
-    present = [names[name] for name in _LABELS if schema.names.count(names[name]) == 1]
+    present = [names[name] for name in _LABELS if name in names and schema.names.count(names[name]) == 1]
     return [column for column in present if not pa.types.is_nested(schema.field(column).type)]
 
 

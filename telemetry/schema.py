@@ -1,4 +1,7 @@
-"""The canonical call: one row a model call, as every adapter yields it.
+"""The canonical call and the canonical event: what every adapter yields one of a row.
+
+A log holds either: model calls, with the tokens of each, or events of sessions, whose counters run on. `Rows` says
+which, and with it what a metric can ask.
 
 Inside the pipeline time is integer microseconds UTC and tokens are int64, so that every sum
 is exact and every run and engine gives the same bytes. (`source_rank`, `source_row`) names a
@@ -7,15 +10,21 @@ record of the input and breaks ties of time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["CALL_SCHEMA", "DEFECTS", "FLAGS", "LABEL", "MAX_DURATION_S", "MAX_TOKENS", "TIME_FROM_US", "TIME_TO_US"]
+__all__ = ["CALLS", "CALL_SCHEMA", "DEFECTS", "EVENTS", "EVENT_SCHEMA", "FLAGS", "LABEL", "MAX_COUNTER",
+           "MAX_DURATION_S", "MAX_TOKENS", "TIME_FROM_US", "TIME_TO_US", "Rows"]
 
 #: Largest token count. Reuse is counted in parts per billion, and tokens * 10^9 must fit int64. No
 #: model has such a context: what is above has been through a float or another unit, or is garbage.
 MAX_TOKENS: Final = 2**33 - 1
+
+#: Largest count of tokens over a whole session: 8 million such sessions still sum up in int64.
+MAX_COUNTER: Final = 2**40 - 1
 
 #: Longest duration of a call: 366 days. 290,000 of them still sum up in int64 microseconds.
 MAX_DURATION_S: Final = 366 * 86_400
@@ -53,6 +62,25 @@ CALL_SCHEMA: Final = pa.schema(
     ]
 )
 
+EVENT_SCHEMA: Final = pa.schema(
+    [
+        pa.field("source_rank", pa.int32(), nullable=False),
+        pa.field("source_row", pa.int64(), nullable=False),
+        pa.field("session_id", LABEL),
+        pa.field("t_us", pa.int64()),  # start of the event
+        pa.field("event", LABEL),  # what happened, in the log's own word
+        pa.field("tool_event", pa.bool_()),  # whether that is the execution of a tool; null = the log does not say
+        pa.field("tool", LABEL),  # which one; only tells events apart
+        pa.field("model", LABEL),
+        # Counters of the session, from its start up to the event; null = the event does not report it.
+        pa.field("cumulative_context_tokens", pa.int64()),  # cached tokens included
+        pa.field("cumulative_cached_tokens", pa.int64()),
+        pa.field("cumulative_output_tokens", pa.int64()),
+        pa.field("event_id", pa.string()),
+        pa.field("defect", pa.string()),
+    ]
+)
+
 #: Why a row is set aside. The order is the precedence; the last two are found by the engine.
 DEFECTS: Final = {
     "unreadable": "the record could not be parsed at all",
@@ -75,3 +103,51 @@ FLAGS: Final = {
     "duplicate_suspected": "equal to another row in every column, but without a call id: kept",
     "bad_optional": "an optional field that does not parse: taken as not reported; records of the whole input",
 }
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the rows of a log are.
+
+    Attributes
+    ----------
+    name, one : str
+        What messages call several of them, and one.
+    schema : pa.Schema
+    id, output : str
+        Of rows with one id that with the largest output stays, then the last.
+    again : bool
+        Rows equal in every column are one that was logged again.
+    defects, flags : mapping of str to str
+        Why a row is set aside, and what is counted while it is kept -> what that means.
+    """
+
+    name: str
+    one: str
+    schema: pa.Schema
+    id: str
+    output: str
+    again: bool
+    defects: Mapping[str, str]
+    flags: Mapping[str, str]
+
+
+CALLS: Final = Rows("calls", "call", CALL_SCHEMA, "call_id", "output_tokens", again=False, defects=DEFECTS, flags=FLAGS)
+EVENTS: Final = Rows(
+    "events", "event", EVENT_SCHEMA, "event_id", "cumulative_output_tokens", again=True,
+    defects={
+        "unreadable": DEFECTS["unreadable"],
+        "bad_timestamp": DEFECTS["bad_timestamp"],
+        "bad_tokens": "a counter that is negative, above 2^40 - 1, or not a number",
+        "duplicate": "the same event recorded again: equal in every column that is read, or in its id",
+        "outside_window": DEFECTS["outside_window"],
+    },
+    flags={
+        "cached_exceeds_context": "cached tokens above the context, both of the session so far: clipped to it",
+        "unsessioned": FLAGS["unsessioned"],
+        "out_of_order": FLAGS["out_of_order"],
+        "clock_reversal": FLAGS["clock_reversal"],
+        "counter_fell": "a counter below its last value in the session, which was resumed or logged out of order",
+        "bad_optional": FLAGS["bad_optional"],
+    },
+)

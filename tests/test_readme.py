@@ -37,7 +37,7 @@ PARSERS = {"characterize": parse, "pipelines/characterize.py": parse, "replay": 
 
 
 def test_there_are_examples() -> None:
-    assert len(COMMANDS) == 13
+    assert len(COMMANDS) == 14
     assert len(blocks("toml")) == 1
     assert len(blocks("python")) == 1
 
@@ -91,6 +91,18 @@ def test_the_replay_example_runs(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, check=True, text=True, capture_output=True, timeout=300)
     assert done.stdout.splitlines()[-1] == "results: cells"
     assert len(Results.open(tmp_path / "cells/all").table("residency_replay")) == 18
+
+
+@pytest.mark.slow
+def test_the_event_log_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [made] = re.findall(r"`kvcensus (generate --profile code [^`]*)`", README)
+    [example] = [command for command in COMMANDS if "--format events" in command]
+    monkeypatch.chdir(tmp_path)
+    assert cli(shlex.split(made)) == 0
+    assert cli(shlex.split(example)[1:]) == 0
+    numbers = Results.open(tmp_path / "code/all").numbers
+    assert numbers["events.sessions"].value == 500
+    assert numbers["depth.p50"].why == "the input is an event log: its rows are events of sessions, not model calls"
 
 
 @pytest.mark.parametrize("target", ["report", "test", *(command.removeprefix("make ") for command in COMMANDS

@@ -45,6 +45,11 @@ class Component(IntEnum):
     GAPS_OF_SESSION = 13
     INDEPENDENT = 14
     INDEPENDENT_PLACE = 15
+    EVENT_FLEET = 16
+    EVENT_SESSION = 17
+    EVENT_GAPS = 18
+    EVENT_KINDS = 19
+    EVENT_CALLS = 20
 
 
 @compiled
@@ -68,11 +73,11 @@ def philox(key: NDArray[np.uint64], counter: NDArray[np.uint64]) -> None:
 
 
 @compiled
-def _counters(component: int, first: int, offsets: Longs) -> NDArray[np.uint64]:
-    """Counter words of every call of a block of sessions: index, component, session."""
+def _counters(component: int, sessions: Longs, offsets: Longs) -> NDArray[np.uint64]:
+    """Counter words of every call of some sessions: index, component, session."""
     out = np.empty((offsets[-1], 4), np.uint64)
     for place in range(len(offsets) - 1):
-        session = np.uint64(first + place)
+        session = np.uint64(sessions[place])
         for row in range(offsets[place], offsets[place + 1]):
             out[row, 0] = np.uint64(row - offsets[place])
             out[row, 1] = np.uint64(component)
@@ -121,7 +126,11 @@ class Numbers:
         float64 array of shape (calls, LANES)
             Strictly between 0 and 1, in steps of 2^-32.
         """
-        words = _counters(int(component), first, offsets)
+        return self.of_rows(component, np.arange(first, first + len(offsets) - 1, dtype=np.int64), offsets)
+
+    def of_rows(self, component: Component, sessions: Longs, offsets: Longs) -> Floats:
+        """The same for the calls, or events, of any sessions: int64 array of shape (sessions,)."""
+        words = _counters(int(component), sessions, offsets)
         philox(self._key, words)
         return _fractions(words)
 

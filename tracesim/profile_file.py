@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
 from telemetry.errors import UsageError, quoted
+from tracesim.events.event_file import event_profile
+from tracesim.events.profile import EventProfile
 from tracesim.measured import DepthTable, DurationTables, GapTables, ReuseTables, Threads
 from tracesim.measured_file import depth_table, duration_tables, gap_tables, reuse_tables, thread_tables
 from tracesim.profile import (
@@ -21,15 +21,14 @@ from tracesim.profile import (
     Durations,
     Gaps,
     Model,
-    Part,
     Placement,
     Profile,
     Reuse,
     Turns,
-    Window,
 )
 from tracesim.toml_lines import Document, read_document
-from tracesim.toml_table import SUM_ERROR, Table
+from tracesim.toml_parts import mixture_of, window_of
+from tracesim.toml_table import Table
 
 __all__ = ["load_profile", "profiles"]
 
@@ -37,7 +36,6 @@ _FOLDER = Path(__file__).parent / "profiles"
 _EXCURSIONS = ("1", "2", "3+")
 _BANDS = len(BANDS) - 1
 _MOST_LABELS = 127  # places and models are counted in a byte
-_YEAR_2100_US = 4_102_444_800_000_000
 
 
 def profiles() -> dict[str, Path]:
@@ -45,8 +43,8 @@ def profiles() -> dict[str, Path]:
     return {path.stem: path for path in sorted(_FOLDER.glob("*.toml"))}
 
 
-def load_profile(name: str) -> Profile:
-    """A profile by name, or from a file that ends with .toml.
+def load_profile(name: str) -> Profile | EventProfile:
+    """A profile by name, or from a file that ends with .toml; one with [events] is of an event log.
 
     Raises
     ------
@@ -58,7 +56,10 @@ def load_profile(name: str) -> Profile:
     if path is None:
         raise UsageError(f"unknown profile {quoted(name)}. Known profiles: {', '.join(known)}; or name a file that "
                          "ends with .toml.")
-    return _Reader(read_document(path, known)).profile(path.stem)
+    document = read_document(path, known)
+    if "events" in document.content:
+        return event_profile(document, path.stem)
+    return _Reader(document).profile(path.stem)
 
 
 class _Reader:
@@ -78,7 +79,7 @@ class _Reader:
         depth = self._depth()
         bands = depth.bands if isinstance(depth, DepthTable) else (1,)
         return Profile(
-            name=name, window=_window(window), arrivals=self._arrivals(), depth=depth,
+            name=name, window=window_of(window), arrivals=self._arrivals(), depth=depth,
             turns=self._turns(len(bands)), gaps=self._gaps(bands), classes=classes, placement=self._placement(),
             context=self._context(count, depth), reuse=self._reuse(count), durations=self._durations(count),
             unsessioned_per_session=window.number("unsessioned_per_session", 0, 1000)
@@ -99,7 +100,7 @@ class _Reader:
         if "edges" in table.content:
             return depth_table(table)
         table.only(("parts", "most", "deepens"))
-        return Depth(_mixture(table, "parts"), table.whole("most", 1, 10**6),
+        return Depth(mixture_of(table, "parts"), table.whole("most", 1, 10**6),
                      table.number("deepens", -3, 3) if "deepens" in table.content else 0.0)
 
     def _turns(self, bands: int) -> Turns | None:
@@ -121,7 +122,7 @@ class _Reader:
         if shares[0] != 0 or shares[-1] != 1 or min(seconds) <= 0 or list(seconds) != sorted(seconds):
             raise table.wrong("inter", [list(pair) for pair in inter], "pairs [share, seconds] from share 0 to share "
                               "1, with seconds above 0 that do not fall")
-        return Gaps(_mixture(table, "intra"), tuple(inter))
+        return Gaps(mixture_of(table, "intra"), tuple(inter))
 
     def _classes(self) -> Classes:
         table = self._top.table("classes")
@@ -232,27 +233,3 @@ class _Reader:
         table.only(Durations.__dataclass_fields__)
         return Durations(table.span("busy", 0, 100), table.number("most_s", 0, 10**6, above=True),
                          table.number("tokens_per_s", 0, above=True), table.number("speed_spread", 0, 5))
-
-
-def _mixture(table: Table, name: str) -> tuple[Part, ...]:
-    parts = table.tables(name)
-    for part in parts:
-        part.only(("weight", "median", "sigma"))
-    weights = [part.number("weight", 0, 1) for part in parts]
-    if abs(math.fsum(weights) - 1) > SUM_ERROR:
-        raise table.wrong(name, weights, f"weights that sum to 1, not to {math.fsum(weights):.6g}")
-    return tuple(Part(weight / math.fsum(weights), part.number("median", 0, above=True), part.number("sigma", 0, 10))
-                 for weight, part in zip(weights, parts, strict=True))
-
-
-def _window(table: Table) -> Window:
-    start = table.value("start", "a time with an offset")
-    if not isinstance(start, datetime) or start.tzinfo is None:
-        raise table.wrong("start", start, "a time with an offset, such as 2026-06-15T00:00:00Z")
-    moment = start.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    us = (moment.days * 86_400 + moment.seconds) * 10**6 + moment.microseconds
-    days = table.number("days", 0, 3650, above=True)
-    if us < 0 or us + days * 86_400e6 > _YEAR_2100_US:
-        raise table.wrong("start", start, "a time from 1970 on, from which the days of the window end before 2100")
-    return Window(us, days, table.whole("sessions", 1, 10**12),
-                  table.flag("cuts") if "cuts" in table.content else True)

@@ -6,24 +6,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from metrics.core.engine import scratch
+from metrics.core.event_log import EventLog
 from metrics.core.ingest import Ingested
 from metrics.core.metric import Finding, Findings, Number
 from metrics.core.trace import Trace
 from telemetry.adapter import DefectLog
-from telemetry.schema import DEFECTS, FLAGS
+from telemetry.schema import CALLS, EVENTS, Rows
 
-__all__ = ["NUMBERS", "Audit", "audit"]
+__all__ = ["Audit", "audit", "audit_events", "audit_numbers"]
 
 #: Flags that are counted while the input is read, before there is a window.
 _OF_INPUT = ("clock_reversal", "bad_optional")
 
-NUMBERS: tuple[Number, ...] = (
-    Number("audit.rows_read", "rows", "records of the input"),
-    Number("audit.rows_used", "rows", "records that became calls of the window"),
-    *(Number(f"audit.rows_excluded.{reason}", "rows", meaning) for reason, meaning in DEFECTS.items()),
-    *(Number(f"audit.flags.{flag}", "rows", meaning, None if flag in _OF_INPUT else "calls of the window")
-      for flag, meaning in FLAGS.items()),
-)
+
+def audit_numbers(rows: Rows) -> tuple[Number, ...]:
+    """What an audit of such rows publishes."""
+    return (
+        Number("audit.rows_read", "rows", "records of the input"),
+        Number("audit.rows_used", "rows", f"records that became {rows.name} of the window"),
+        *(Number(f"audit.rows_excluded.{reason}", "rows", meaning) for reason, meaning in rows.defects.items()),
+        *(Number(f"audit.flags.{flag}", "rows", meaning, None if flag in _OF_INPUT else f"{rows.name} of the window")
+          for flag, meaning in rows.flags.items()),
+    )
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Audit:
     flags: dict[str, int]
     examples: dict[str, list[str]]
     files: int
+    rows: Rows = CALLS
 
     def findings(self) -> Findings:
         """The audit as published numbers."""
@@ -54,7 +59,8 @@ class Audit:
         """The content of audit.json."""
         return {
             "rows_read": self.read, "rows_used": self.used, "rows_excluded": self.excluded, "flags": self.flags,
-            "examples": self.examples, "reasons": DEFECTS, "flag_meanings": FLAGS, "files": self.files,
+            "examples": self.examples, "reasons": dict(self.rows.defects),
+            "flag_meanings": dict(self.rows.flags), "files": self.files,
         }
 
 
@@ -75,24 +81,37 @@ _UNSESSIONED = f"""
 
 
 def audit(trace: Trace, ingested: Ingested, log: DefectLog, files: int) -> Audit:
-    """Account for every row; an identity that does not hold is our fault and stops the run."""
-    used = trace.profile.calls
-    excluded = {reason: ingested.defects.get(reason, 0) for reason in DEFECTS}
-    excluded["outside_window"] = ingested.usable - used
-    if ingested.rows != used + sum(excluded.values()):
-        raise RuntimeError(f"the audit does not add up: {ingested.rows} read, {used} used, {excluded}")
+    """Account for every row of a trace; an identity that does not hold is our fault and stops the run."""
     profile = trace.profile
-    flags = {
+    return _account(CALLS, ingested, log, files, profile.calls, {
         "cached_exceeds_context": profile.clipped,
         "unsessioned": profile.calls - profile.sessioned,
         "out_of_order": trace.row("select count(*) as n from steps where misplaced")["n"],
         "failed": profile.failed,
-        "clock_reversal": log.flags.get("clock_reversal", 0),
         "zero_context": profile.zero_context,
         "duplicate_suspected": _suspected(trace),
-        "bad_optional": log.flags.get("bad_optional", 0),
-    }
-    return Audit(ingested.rows, used, excluded, flags, dict(sorted(log.places.items())), files)
+    })
+
+
+def audit_events(events: EventLog, ingested: Ingested, log: DefectLog, files: int) -> Audit:
+    """The same for an event log, whose equal rows are no suspects but duplicates."""
+    profile = events.profile
+    return _account(EVENTS, ingested, log, files, profile.events, {
+        "cached_exceeds_context": profile.clipped,
+        "unsessioned": profile.events - profile.sessioned,
+        "out_of_order": events.row("select count(*) as n from event_steps where misplaced")["n"],
+        "counter_fell": events.row("select count(*) as n from event_steps where fell = 1")["n"],
+    })
+
+
+def _account(rows: Rows, ingested: Ingested, log: DefectLog, files: int, used: int, flags: dict[str, int]) -> Audit:
+    excluded = {reason: ingested.defects.get(reason, 0) for reason in rows.defects}
+    excluded["outside_window"] = ingested.usable - used
+    if ingested.rows != used + sum(excluded.values()):
+        raise RuntimeError(f"the audit does not add up: {ingested.rows} read, {used} used, {excluded}")
+    counted = flags | {flag: log.flags.get(flag, 0) for flag in _OF_INPUT if flag in rows.flags}
+    ordered = {flag: counted[flag] for flag in rows.flags}
+    return Audit(ingested.rows, used, excluded, ordered, dict(sorted(log.places.items())), files, rows)
 
 
 def _suspected(trace: Trace) -> int:

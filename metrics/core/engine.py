@@ -50,6 +50,9 @@ class Dialect(Protocol):
     def length(self, expression: str) -> str:
         """The number of elements of a list; null for a null list."""
 
+    def last_known(self, value: str) -> str:
+        """The last value before a row that is not null, to be followed by `over` and a window; null without one."""
+
 
 class Engine(Protocol):
     """Runs SQL over named tables.

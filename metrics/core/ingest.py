@@ -1,4 +1,4 @@
-"""From an input to one table of raw calls, with the duplicates found.
+"""From an input to one table of raw rows, calls or events, with the duplicates found.
 
 What is unusable stays in `raw`, marked, so that the audit can account for every row.
 """
@@ -11,23 +11,24 @@ from dataclasses import dataclass
 from metrics.core.classes import ClassRule
 from metrics.core.engine import Engine, scratch
 from metrics.core.identity import Identity, identify_sessions
-from metrics.core.loading import ROWS_PER_FILE, STORED, Loaded
+from metrics.core.loading import ROWS_PER_FILE, Loaded, stored
 from metrics.core.tally import Tally
 from telemetry.errors import InputError
+from telemetry.schema import CALLS, Rows
 
 __all__ = ["Ingested", "first_repeat", "ingest"]
 
-# The largest output of a call id stays, then the last in input order. Hashes only
+# The largest output of an id stays, then the last in input order. Hashes only
 # find the candidates, so that a unique id costs 8 bytes; equality is tested on the ids themselves.
 _SUSPECTS = """
-    select {hash} as h from raw where call_id is not null and defect is null
+    select {hash} as h from raw where {id} is not null and defect is null
     group by {hash} having count(*) > 1"""
 _REPEATS = """
     select pos from (
         select raw.pos as pos, row_number() over (
-            partition by raw.call_id order by coalesce(raw.output_tokens, -1) desc, raw.pos desc) as place
+            partition by raw.{id} order by coalesce(raw.{output}, -1) desc, raw.pos desc) as place
         from raw join suspects on {hash} = suspects.h
-        where raw.call_id is not null and raw.defect is null
+        where raw.{id} is not null and raw.defect is null
     ) as ranked where place > 1"""
 
 
@@ -44,7 +45,7 @@ class Ingested:
     defects : dict
         Reason -> records, of the reasons that adapters find, and `duplicate`.
     first_us, last_us : int
-        First and last start of a usable call.
+        First and last start of a usable row.
     in_order : bool
         Known to be ordered by time as a whole.
     identity : Identity
@@ -60,7 +61,7 @@ class Ingested:
     identity: Identity
 
 
-def ingest(engine: Engine, loaded: Loaded, rules: Sequence[ClassRule], *, event_log: bool = False) -> Ingested:
+def ingest(engine: Engine, loaded: Loaded, rules: Sequence[ClassRule], rows: Rows = CALLS) -> Ingested:
     """Make of `raw` its view `usable`, and the tables `models`, `regions` and `deployments`.
 
     Raises
@@ -70,12 +71,12 @@ def ingest(engine: Engine, loaded: Loaded, rules: Sequence[ClassRule], *, event_
     """
     tally, defects = loaded.tally, dict(loaded.tally.defects)
     engine.view("usable", "select * from raw where defect is null")
-    repeats = _drop_repeats(engine) if tally.ids else 0
-    if event_log:
-        repeats += _drop_equal_events(engine)
+    repeats = _drop_repeats(engine, rows) if tally.ids else 0
+    if rows.again:
+        repeats += _drop_equal(engine, rows)
     if repeats:
         defects["duplicate"] = defects.get("duplicate", 0) + repeats
-        tally = Tally.of(engine, "usable")
+        tally = Tally.of(engine, "usable", rows)
     if tally.first_us is None or tally.last_us is None:
         raise InputError(_nothing(loaded.tally.rows, defects))
     identity = identify_sessions(engine, loaded.sessions)
@@ -99,11 +100,11 @@ def _nothing(rows: int, defects: dict[str, int]) -> str:
             "the timestamp unit in --config.")
 
 
-def _drop_repeats(engine: Engine) -> int:
-    """Mark all but one record of each call id; returns how many."""
-    hashed = engine.dialect.hash64("raw.call_id")
-    with scratch(engine, "suspects", _SUSPECTS.format(hash=hashed)):
-        engine.create("repeats", _REPEATS.format(hash=hashed))
+def _drop_repeats(engine: Engine, rows: Rows) -> int:
+    """Mark all but one record of each id; returns how many."""
+    hashed = engine.dialect.hash64(f"raw.{rows.id}")
+    with scratch(engine, "suspects", _SUSPECTS.format(hash=hashed, id=rows.id)):
+        engine.create("repeats", _REPEATS.format(hash=hashed, id=rows.id, output=rows.output))
     repeats: int = engine.row("select count(*) as n from repeats")["n"]
     if repeats:
         engine.view("usable", "select * from raw where defect is null and not exists "
@@ -111,9 +112,9 @@ def _drop_repeats(engine: Engine) -> int:
     return repeats
 
 
-def _drop_equal_events(engine: Engine) -> int:
-    """For event logs: of records equal in every column only the last stays."""
-    same = ", ".join(name for name in STORED if name != "defect")
+def _drop_equal(engine: Engine, rows: Rows) -> int:
+    """Of records equal in every column only the last stays; returns how many do not."""
+    same = ", ".join(name for name in stored(rows) if name != "defect")
     engine.create(
         "echoes",
         f"select pos from (select pos, row_number() over (partition by {same} order by pos desc) as place "
@@ -121,7 +122,7 @@ def _drop_equal_events(engine: Engine) -> int:
     )
     echoes: int = engine.row("select count(*) as n from echoes")["n"]
     if echoes:
-        engine.create("kept_events",
+        engine.create("kept",
                       "select * from usable where not exists (select 1 from echoes where echoes.pos = usable.pos)")
-        engine.view("usable", "select * from kept_events")
+        engine.view("usable", "select * from kept")
     return echoes

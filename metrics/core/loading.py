@@ -1,6 +1,6 @@
 """How the input gets into an engine: streamed through this process, or read where the engine's workers are.
 
-Both ways make `raw`: the columns of the canonical schema, numbers in place of names, and `pos`, which
+Both ways make `raw`: the columns of a canonical schema, numbers in place of names, and `pos`, which
 orders the input: source_rank and source_row in one integer.
 """
 
@@ -19,28 +19,35 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metrics.core.engine import Engine, Sink, SpreadingEngine
-from metrics.core.names import NUMBERED, NUMBERED_SCHEMA, Names, Numbers
+from metrics.core.names import NUMBERED, Names, Numbers, numbered_schema
 from metrics.core.session_ids import SESSION_SCHEMA, SessionIds
 from metrics.core.tally import Tally
 from telemetry.adapter import Adapter, DefectLog, ReadOptions, Source
 from telemetry.errors import InputError, KvcensusError
 from telemetry.places import locate
 from telemetry.registry import find_adapter
+from telemetry.schema import CALLS, Rows
 
-__all__ = ["ROWS_PER_FILE", "STORED", "Loaded", "spread", "stream"]
+__all__ = ["ROWS_PER_FILE", "Loaded", "spread", "stored", "stream"]
 
 #: pos = source_rank * ROWS_PER_FILE + source_row; 8 M files of 10^12 rows fit 63 bits.
 ROWS_PER_FILE = 1 << 40
 
-#: The columns of `raw` beside `pos`.
-STORED = [name for name in NUMBERED_SCHEMA.names if name not in ("source_rank", "source_row")]
-
 _ROWS_AT_ONCE = 1 << 17
 _LOOKS = 8
-_RAW_SCHEMA = pa.schema([pa.field("pos", pa.int64()), *(NUMBERED_SCHEMA.field(name) for name in STORED)])
 #: What was wrong with the calls of a piece, the names that they number, and what they sum up to.
 _Seen = tuple[str, Names, Tally]
 _POS = f"cast(source_rank as bigint) * {ROWS_PER_FILE} + source_row as pos"
+
+
+def stored(rows: Rows) -> list[str]:
+    """The columns of `raw` beside `pos`."""
+    return [name for name in numbered_schema(rows.schema).names if name not in ("source_rank", "source_row")]
+
+
+def _raw_schema(rows: Rows) -> pa.Schema:
+    numbered = numbered_schema(rows.schema)
+    return pa.schema([pa.field("pos", pa.int64()), *(numbered.field(name) for name in stored(rows))])
 
 
 @dataclass(frozen=True)
@@ -63,17 +70,17 @@ class Loaded:
     sessions: str | None = None
 
 
-def stream(engine: Engine, batches: Iterable[pa.RecordBatch]) -> Loaded:
-    """Make `raw` of batches of CALL_SCHEMA that this process reads.
+def stream(engine: Engine, batches: Iterable[pa.RecordBatch], rows: Rows = CALLS) -> Loaded:
+    """Make `raw` of batches of such rows that this process reads.
 
     Raises
     ------
     InputError
         Whatever the batches raise, and more names than can be numbered.
     """
-    names, tally, order = Names(), Tally(), _Order()
-    rows = tally.watched(names.numbered(order.watched(batches)))
-    engine.load("raw", NUMBERED_SCHEMA, rows, f"{_POS}, {', '.join(STORED)}")
+    names, tally, order = Names(), Tally(id=rows.id), _Order()
+    numbered = tally.watched(names.numbered(order.watched(batches)))
+    engine.load("raw", numbered_schema(rows.schema), numbered, f"{_POS}, {', '.join(stored(rows))}")
     return Loaded(names, tally, order.kept)
 
 
@@ -91,9 +98,10 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
     pieces, unfit = _pieces(adapter, sources, options)
     if unfit is not None and not pieces:
         raise unfit
-    names, tally = _first_names(adapter, pieces, options), Tally()
+    names, tally = _first_names(adapter, pieces, options), Tally(id=adapter.rows.id)
+    schema = _raw_schema(adapter.rows)
     read = partial(_read, format_name=adapter.name, options=options, strict=log.strict, expected=names)
-    results = engine.spread({"raw": _RAW_SCHEMA, "session_ids": SESSION_SCHEMA}, pieces, read)
+    results = engine.spread({"raw": schema, "session_ids": SESSION_SCHEMA}, pieces, read)
     failed = next((part for part in results if isinstance(part, KvcensusError)), unfit)
     if failed is not None:
         raise failed
@@ -107,7 +115,7 @@ def spread(engine: SpreadingEngine, adapter: Adapter, sources: Sequence[Source],
         right = right and all((column == np.arange(len(column))).all() for column in numbers.values())
     adapter.check(sources, options, log)
     if not right:
-        engine.spread({"raw": _RAW_SCHEMA}, work, _renumber)
+        engine.spread({"raw": schema}, work, partial(_renumber, schema=schema))
     return Loaded(names, tally, sessions="session_ids")
 
 
@@ -152,26 +160,30 @@ def _read_piece(source: Source, sinks: Mapping[str, Sink], format_name: str, opt
     if isinstance(source.path, Path) and not source.path.exists():
         raise InputError(f"{source.name} is not there for every worker. Name the input by a path that the driver and "
                          "all executors see alike, or by the URI of a store.")
-    log, names, tally, sessions = DefectLog(strict=strict), Names(), Tally(), SessionIds(sinks["session_ids"])
+    adapter, log, names = find_adapter(format_name), DefectLog(strict=strict), Names()
+    tally, sessions = Tally(id=adapter.rows.id), SessionIds(sinks["session_ids"])
+    schema = _raw_schema(adapter.rows)
     names.adopt(expected)
-    for batch in tally.watched(names.numbered(find_adapter(format_name).read([source], options, log))):
+    for batch in tally.watched(names.numbered(adapter.read([source], options, log))):
         sessions.add(batch)
         pos = pc.add(pc.multiply(batch["source_rank"].cast(pa.int64()), ROWS_PER_FILE), batch["source_row"])
-        sinks["raw"](pa.RecordBatch.from_arrays([pos, *(batch[name] for name in STORED)], schema=_RAW_SCHEMA))
+        sinks["raw"](pa.RecordBatch.from_arrays([pos, *(batch[name] for name in schema.names[1:])], schema=schema))
     sessions.flush()
     return log.as_json(), names, tally
 
 
-def _renumber(part: tuple[str, Mapping[str, Numbers]], sinks: Mapping[str, Sink]) -> None:
+def _renumber(part: tuple[str, Mapping[str, Numbers]], sinks: Mapping[str, Sink], *, schema: pa.Schema) -> None:
     """Rows with the numbers of one piece get the numbers of the input. Runs on a worker."""
     uri, numbers = part
     system, path = locate(uri)
-    with pq.ParquetFile(path, filesystem=system, read_dictionary=["session_id", "turn_id"]) as file:
+    coded = [item.name for item in schema if pa.types.is_dictionary(item.type)]
+    with pq.ParquetFile(path, filesystem=system, read_dictionary=coded) as file:
         for batch in file.iter_batches(_ROWS_AT_ONCE):
-            columns = {name: batch[name] for name in _RAW_SCHEMA.names}
+            columns = {name: batch[name] for name in schema.names}
             for name, column in NUMBERED.items():
-                columns[column] = pa.array(numbers[name]).take(batch[column])
-            sinks["raw"](pa.RecordBatch.from_arrays([*columns.values()], schema=_RAW_SCHEMA))
+                if column in columns:
+                    columns[column] = pa.array(numbers[name]).take(batch[column])
+            sinks["raw"](pa.RecordBatch.from_arrays([*columns.values()], schema=schema))
 
 
 @dataclass

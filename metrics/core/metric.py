@@ -1,7 +1,7 @@
 """What a metric is, and what it finds: numbers under published keys, and small tables.
 
 A metric is one file in `metrics/`: its question, its population, the numbers and tables that it
-publishes, and a function from a `Trace` to `Findings`. Everything it declares is accounted for:
+publishes, and a function from a `Trace`, or an `EventLog`, to `Findings`. Everything it declares is accounted for:
 a number is a value, or null with the reason.
 """
 
@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from metrics.core.trace import Trace
+from metrics.core.log import Log
 
-__all__ = ["Column", "Finding", "Findings", "Metric", "Number", "TableSpec", "measure", "ratio"]
+__all__ = ["Column", "Finding", "Findings", "Metric", "Number", "TableSpec", "measure", "ratio", "withheld"]
+
+LogT = TypeVar("LogT", bound=Log)
 
 Value = int | float | str | None
 
@@ -101,7 +103,7 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Generic[LogT]):
     """One metric.
 
     Attributes
@@ -116,7 +118,7 @@ class Metric:
     numbers, tables : tuple
         What it publishes.
     compute : callable
-        (trace, findings) -> None.
+        (log, findings) -> None.
     """
 
     name: str
@@ -124,24 +126,30 @@ class Metric:
     population: str
     source: str
     numbers: tuple[Number, ...]
-    compute: Callable[[Trace, Findings], None]
+    compute: Callable[[LogT, Findings], None]
     tables: tuple[TableSpec, ...] = ()
     needs: tuple[str, ...] = ()
     kind: str = "measured"
 
 
-def measure(metric: Metric, trace: Trace) -> Findings:
-    """Run a metric; whatever it declares and the trace lacks becomes null with the reason."""
-    findings = Findings()
-    why = trace.lacks(*metric.needs)
+def measure(metric: Metric[LogT], log: LogT) -> Findings:
+    """Run a metric; whatever it declares and the log lacks becomes null with the reason."""
+    why = log.lacks(*metric.needs)
     if why is not None:
-        findings.missing(why, *(number.key for number in metric.numbers))
-        return findings
-    metric.compute(trace, findings)
+        return withheld(metric, why)
+    findings = Findings()
+    metric.compute(log, findings)
     declared = {number.key for number in metric.numbers}
     if declared != set(findings.numbers):
         odd = sorted(declared ^ set(findings.numbers))
         raise RuntimeError(f"metric {metric.name} declares other numbers than it computes: {odd}")
+    return findings
+
+
+def withheld(metric: Metric[LogT], why: str) -> Findings:
+    """Nulls for every number of a metric, with the reason."""
+    findings = Findings()
+    findings.missing(why, *(number.key for number in metric.numbers))
     return findings
 
 

@@ -16,9 +16,8 @@ import pyarrow as pa
 from metrics.core.classes import ClassRule, classify
 from metrics.core.engine import Engine
 from telemetry.errors import InputError
-from telemetry.schema import CALL_SCHEMA
 
-__all__ = ["NUMBERED", "NUMBERED_SCHEMA", "NUMBER_LIMIT", "Names", "Numbers"]
+__all__ = ["NUMBERED", "NUMBER_LIMIT", "Names", "Numbers", "numbered_schema"]
 
 Numbers = npt.NDArray[np.int32]
 
@@ -31,10 +30,12 @@ NUMBERED = {"model": "model_no", "region": "region_no", "deployment": "deploymen
 #: Whether a row has a text or a list at all -> the column of it: to read a flag costs a fraction of what that costs.
 _PRESENT = {"has_session": "session_id", "has_turn": "turn_id", "has_prefix": "prefix_keys"}
 
-#: The call schema with numbers in place of names, and flags for what is there.
-NUMBERED_SCHEMA = pa.schema([
-    *(pa.field(NUMBERED[item.name], pa.int32()) if item.name in NUMBERED else item for item in CALL_SCHEMA),
-    *(pa.field(flag, pa.bool_()) for flag in _PRESENT)])
+
+def numbered_schema(schema: pa.Schema) -> pa.Schema:
+    """A canonical schema with numbers in place of names, and flags for what is there."""
+    return pa.schema([
+        *(pa.field(NUMBERED[item.name], pa.int32()) if item.name in NUMBERED else item for item in schema),
+        *(pa.field(flag, pa.bool_()) for flag, name in _PRESENT.items() if name in schema.names)])
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Names:
     numbers: dict[str, dict[str, int]] = field(default_factory=lambda: {name: {} for name in NUMBERED})
 
     def numbered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches with numbers in place of names, where null stays null, and with the flags.
+        """The batches, of one schema, with numbers in place of names, where null stays null, and with the flags.
 
         Raises
         ------
@@ -53,9 +54,9 @@ class Names:
         """
         for batch in batches:
             arrays = [self._column(item.name, batch.column(item.name)) if item.name in NUMBERED
-                      else batch.column(item.name) for item in CALL_SCHEMA]
-            arrays += [_present(batch.column(name)) for name in _PRESENT.values()]
-            yield pa.RecordBatch.from_arrays(arrays, schema=NUMBERED_SCHEMA)
+                      else batch.column(item.name) for item in batch.schema]
+            arrays += [_present(batch.column(name)) for name in _PRESENT.values() if name in batch.schema.names]
+            yield pa.RecordBatch.from_arrays(arrays, schema=numbered_schema(batch.schema))
 
     def _column(self, name: str, column: pa.DictionaryArray) -> pa.Array:
         known = self.numbers[name]

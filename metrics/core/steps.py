@@ -157,7 +157,7 @@ def derive_steps(engine: Engine, identity: Identity, *, turn_ids_decide: bool, d
         The whole input is ordered by time.
     """
     engine.create("ordered", _ORDERED.format(
-        session=identity.key, calls=identity.calls, spot=_SPOT,
+        session=identity.key, calls=identity.known("calls"), spot=_SPOT,
         opens=_OPENS["turn" if turn_ids_decide else "flag"].format(session=identity.key),
         lasted=_LASTED[durations],
         misplaced="false" if in_order else "lag(pos) over w > pos",

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from metrics.core.engine import Engine
 from metrics.core.names import NUMBERED, Numbers
+from telemetry.schema import CALLS, Rows
 
 __all__ = ["Tally"]
 
@@ -26,11 +27,13 @@ class Tally:
     sound : int
         Rows without a defect; what follows is about them.
     ids : int
-        How many have a call id.
+        How many have an id of their own.
     first_us, last_us : int or None
         Their first and last time; None without rows.
     used : dict
-        Column of numbers (`model_no` and so on) -> the numbers in it.
+        Column of numbers (`model_no` and so on) -> the numbers in it; none where the rows have no such column.
+    id : str
+        Column of their ids.
     """
 
     defects: Counter[str] = field(default_factory=Counter)
@@ -39,6 +42,7 @@ class Tally:
     first_us: int | None = None
     last_us: int | None = None
     used: dict[str, set[int]] = field(default_factory=lambda: {column: set() for column in NUMBERED.values()})
+    id: str = CALLS.id
 
     @property
     def rows(self) -> int:
@@ -46,7 +50,7 @@ class Tally:
         return self.sound + self.defects.total()
 
     def watched(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches, of NUMBERED_SCHEMA, unchanged."""
+        """The batches, of a numbered schema, unchanged."""
         for batch in batches:
             self._add(batch)
             yield batch
@@ -64,11 +68,11 @@ class Tally:
         if defect.null_count < len(batch):
             self.defects.update(pc.drop_null(defect).to_pylist())
             batch = batch.filter(defect.is_null())
-        self.ids += len(batch) - batch["call_id"].null_count
+        self.ids += len(batch) - batch[self.id].null_count
         span = pc.min_max(batch["t_us"]).as_py()
         self._span(len(batch), span["min"], span["max"])
-        for column, used in self.used.items():
-            used.update(number for number in batch[column].unique().to_pylist() if number is not None)
+        for column in self.used.keys() & set(batch.schema.names):
+            self.used[column].update(number for number in batch[column].unique().to_pylist() if number is not None)
 
     def _span(self, rows: int, first_us: int | None, last_us: int | None) -> None:
         if first_us is None or last_us is None:
@@ -78,11 +82,11 @@ class Tally:
         self.last_us = last_us if self.last_us is None else max(self.last_us, last_us)
 
     @classmethod
-    def of(cls, engine: Engine, relation: str) -> Tally:
+    def of(cls, engine: Engine, relation: str, rows: Rows = CALLS) -> Tally:
         """The tally of a relation whose rows have no defects."""
-        found = engine.row(f"select count(*) as sound, count(call_id) as ids, min(t_us) as first_us, "
+        found = engine.row(f"select count(*) as sound, count({rows.id}) as ids, min(t_us) as first_us, "
                            f"max(t_us) as last_us from {relation}")
         used = {column: {row["number"] for row in engine.rows(
             f"select distinct {column} as number from {relation} where {column} is not null")}
-            for column in NUMBERED.values()}
-        return cls(**found, used=used)
+            if name in rows.schema.names else set() for name, column in NUMBERED.items()}
+        return cls(**found, used=used, id=rows.id)

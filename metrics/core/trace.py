@@ -1,56 +1,17 @@
-"""What a metric is given: one window of one trace, its engine, and what the trace knows.
-
-A trace that lacks something (cached tokens, turns, deployments, durations) is asked with `lacks`,
-which answers with the reason that is published in place of the numbers.
-"""
+"""What a metric over model calls is given: one window of one trace, and what the trace knows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-import pyarrow as pa
-
-from metrics.core.classes import DEFAULT_RULES, ClassRule
-from metrics.core.clock import Clock, Window, find_zone
+from metrics.core.clock import Window
 from metrics.core.engine import Engine
-from metrics.core.geometry import GEOMETRIES, Geometry
 from metrics.core.ingest import Ingested
-from metrics.core.quantile import Quantiles, quantiles
+from metrics.core.log import Log, Settings
 from metrics.core.steps import derive_calls, derive_steps
 
 __all__ = ["Profile", "Settings", "Trace"]
-
-@dataclass(frozen=True)
-class Settings:
-    """What a user chose about the metrics.
-
-    Attributes
-    ----------
-    geometry : Geometry
-        KV bytes a token.
-    clock : Clock
-        Hours and days.
-    rules : tuple of ClassRule
-    context_indexes : int
-        How many call indexes `context_by_index` covers.
-    whole_sessions : bool
-        No session has calls beyond the input.
-    names : bool
-        Publish model and deployment names instead of labels.
-    """
-
-    geometry: Geometry = GEOMETRIES["llama-2-70b"]
-    clock: Clock = field(default_factory=lambda: Clock(find_zone("UTC")))
-    rules: tuple[ClassRule, ...] = DEFAULT_RULES
-    context_indexes: int = 30
-    whole_sessions: bool = False
-    names: bool = False
-
-    @property
-    def beta(self) -> int:
-        """KV bytes a token."""
-        return self.geometry.bytes_per_token
 
 
 @dataclass(frozen=True)
@@ -112,13 +73,14 @@ _REASONS = {
 }
 
 
-class Trace:
+class Trace(Log):
     """One window of a trace; `calls` and `loads` exist in `engine`, `steps` and `sessions` after `derive`."""
 
+    relation: ClassVar[str] = "calls"
+    reasons: ClassVar[dict[str, str]] = _REASONS
+
     def __init__(self, engine: Engine, ingested: Ingested, window: Window, settings: Settings) -> None:
-        self.engine = engine
-        self.window = window
-        self.settings = settings
+        super().__init__(engine, window, settings)
         self._ingested = ingested
         derive_calls(engine, window)
         self.profile = _profile(engine)
@@ -141,23 +103,7 @@ class Trace:
                      durations=durations, in_order=self._ingested.in_order)
 
     def lacks(self, *needs: str) -> str | None:
-        """Why a metric with these needs cannot be computed; None when it can."""
-        for need in needs:
-            if need == "deployment" and self.profile.deployment_named and not self.profile.deployment:
-                return "no deployment is named together with its region"
-            if not getattr(self.profile, need):
-                return _REASONS[need]
-        return None
-
-    def row(self, query: str) -> dict[str, Any]:
-        return self.engine.row(query)
-
-    def rows(self, query: str) -> list[dict[str, Any]]:
-        return self.engine.rows(query)
-
-    def fetch(self, query: str) -> pa.Table:
-        return self.engine.fetch(query)
-
-    def quantiles(self, relation: str, value: str, *probabilities: str) -> Quantiles | None:
-        """Quantiles of one group; None when no row has a value."""
-        return quantiles(self.engine, relation, value, probabilities).get(0)
+        if "deployment" in needs and self.profile.deployment_named and not self.profile.deployment:
+            before = needs[:needs.index("deployment")]
+            return super().lacks(*before) or "no deployment is named together with its region"
+        return super().lacks(*needs)

@@ -40,6 +40,9 @@ class DuckDialect:
     def length(self, expression: str) -> str:
         return f"len({expression})"
 
+    def last_known(self, value: str) -> str:
+        return f"lag({value} ignore nulls)"
+
 
 class DuckEngine:
     """One DuckDB connection.

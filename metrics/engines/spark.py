@@ -62,6 +62,9 @@ class SparkDialect:
     def length(self, expression: str) -> str:
         return f"size({expression})"
 
+    def last_known(self, value: str) -> str:
+        return f"lag({value}) ignore nulls"
+
 
 class SparkEngine:
     """One Spark session.

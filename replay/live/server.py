@@ -140,7 +140,7 @@ class LiveServer:
         self.exit_code: int | None = None
         port = _free_port()
         self.url = f"http://{HOST}:{port}"
-        # Its sockets lie here, so that even a server that is killed leaves none.
+        # Its sockets and scratch files lie here, so that even a server that is killed leaves none.
         self._folder = TemporaryDirectory(prefix="kvc-")
         with log.open("wb") as file:
             # A group of its own: its children end with it, and a Ctrl-C is for us alone.
@@ -209,7 +209,7 @@ class LiveServer:
         # operation then hardly run.
         return ours | {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1",
                        "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_RPC_BASE_PATH": self._folder.name,
-                       **self.launch.environment}
+                       "TMPDIR": self._folder.name, **self.launch.environment}
 
     def _await(self, ready_s: float) -> None:
         deadline = time.monotonic() + ready_s

@@ -67,7 +67,7 @@ def test_something_required_is_missing(words: list[str], capsys: pytest.CaptureF
 
 
 def test_unknown_format(cli: Any) -> None:
-    cli.fails(2, cli.file(), format="parquet", says=["calls, claude-code, copilot, weka"])
+    cli.fails(2, cli.file(), format="parquet", says=["calls, claude-code, copilot, events, weka"])
 
 
 @pytest.mark.parametrize("text", ["poisson", "poisson:0", "poisson:-1", "poisson:nan", "poisson:inf", "poisson:1e3",

@@ -265,7 +265,7 @@ class Metrics(unittest.TestCase):
         blocks = "vllm:kvcensus_tier_blocks"
         self.assertEqual(first[blocks], {("offered",): 3, ("present",): 0, ("stored",): 2, ("failed",): 0,
                                          ("reloaded",): 0, ("cleared",): 0})
-        self.assertEqual(first["vllm:kvcensus_tier_refused_blocks"], {("admission",): 1})
+        self.assertEqual(first["vllm:kvcensus_tier_refused_blocks"], {("admission",): 1, ("no_room",): 0})
         self.assertEqual(second[blocks], {("reloaded",): 2})
         self.assertEqual(second["vllm:kvcensus_tier_resident_blocks"], {(): 2})
 

@@ -25,8 +25,8 @@ CONDITIONS: dict[str, Mapping[str, object] | None] = {
     "off": None,
     "gate": {"policy": "gate"},
     "lru": {"policy": "lru"},
-    # About the longest gap of a round trip here; by the default nobody would fall behind in a run so short.
-    "gate_tags_off": {"policy": "gate_tags_off", "parameters": {"live_ttl_s": 3}},
+    # By the default nobody would fall behind in a run so short.
+    "gate_tags_off": {"policy": "gate_tags_off", "parameters": {"live_ttl_s": 1}},
     "lru_reclaim": {"policy": "lru_reclaim"},
     "wrong": {"policy": "nonsense"},
 }
@@ -70,6 +70,12 @@ class Run:
         """Bytes stored for a byte reloaded."""
         return (self.counted("vllm:kv_offload_store_bytes_total")
                 / max(1, self.counted("vllm:kv_offload_load_bytes_total")))
+
+    @property
+    def evicted(self) -> float:
+        """Blocks of all classes; a class is published once a block of it went."""
+        name = "vllm:kvcensus_tier_evicted_blocks_total"
+        return self.counted(name) if self.after_sessions is not None and name in self.after_sessions else 0
 
     def counted(self, name: str, **labels: str) -> float:
         assert self.after_sessions is not None

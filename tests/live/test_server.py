@@ -155,6 +155,8 @@ def test_our_paths_do_not_leak_into_it(launch, tmp_path: Path, monkeypatch):
     assert environment["PYTHONPATH"] == str(tmp_path / "site")
     assert "VLLM_CPU_KVCACHE_SPACE" not in environment
     assert environment["HF_HUB_OFFLINE"] == "1"
+    # Scratch files of a server end with it.
+    assert environment["TMPDIR"] == environment["VLLM_RPC_BASE_PATH"] == server._folder.name
 
 
 def test_which_interpreter(monkeypatch, tmp_path: Path):

@@ -7,16 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from metrics.core.audit import Audit, audit
+from metrics.core.audit import Audit, audit, audit_events
 from metrics.core.classes import DEFAULT_RULES
 from metrics.core.clock import Window
 from metrics.core.engine import Engine
+from metrics.core.event_log import EventLog
 from metrics.core.ingest import Ingested, ingest
 from metrics.core.loading import stream
 from metrics.core.metric import Findings, Metric, measure
 from metrics.core.trace import Settings, Trace
 from telemetry.adapter import DefectLog
-from telemetry.schema import CALL_SCHEMA
+from telemetry.schema import CALL_SCHEMA, CALLS, EVENT_SCHEMA, EVENTS, Rows
 
 T0 = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 SECOND, MINUTE, HOUR, DAY = 1, 60, 3600, 86_400
@@ -42,10 +43,21 @@ def call(session: str | None, at: float, context: int = 1000, *, seconds: float 
             "duration_us": None if seconds is None else round(seconds * 1_000_000), **columns}
 
 
-def table_of(rows: Iterable[Row]) -> pa.Table:
+def event(session: str | None, at: float, kind: str | None = "tool", *, x: int | None = None, c: int | None = None,
+          o: int | None = None, **more: Any) -> Row:
+    """A canonical event: session, seconds after T0, what it is, the session's counters, and what matters beyond."""
+    unknown = set(more) - set(EVENT_SCHEMA.names)
+    if unknown:
+        raise TypeError(f"no such columns: {sorted(unknown)}")
+    return {"session_id": session, "t_us": T0 + round(at * 1_000_000), "event": kind,
+            "tool_event": None if kind is None else kind == "tool", "cumulative_context_tokens": x,
+            "cumulative_cached_tokens": c, "cumulative_output_tokens": o, **more}
+
+
+def table_of(rows: Iterable[Row], kind: Rows = CALLS) -> pa.Table:
     """The rows as one file, in this order; a row can name its own file and place in it."""
     numbered = [{"source_rank": 0, "source_row": place, **row} for place, row in enumerate(rows, start=1)]
-    return pa.Table.from_pylist(numbered, schema=CALL_SCHEMA)
+    return pa.Table.from_pylist(numbered, schema=kind.schema)
 
 
 class Seen:
@@ -92,8 +104,8 @@ class Census:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    def ingest(self, rows: Iterable[Row], *, event_log: bool = False) -> Ingested:
-        return ingest(self.engine, stream(self.engine, table_of(rows).to_batches()), DEFAULT_RULES, event_log=event_log)
+    def ingest(self, rows: Iterable[Row], kind: Rows = CALLS) -> Ingested:
+        return ingest(self.engine, stream(self.engine, table_of(rows, kind).to_batches(), kind), DEFAULT_RULES, kind)
 
     def trace(self, rows: Iterable[Row], window: Window = ALL, **settings: Any) -> Trace:
         """The derived tables of these rows; `settings` are those of `Settings`."""
@@ -106,12 +118,32 @@ class Census:
             trace.derive()
         return trace
 
-    def __call__(self, metric: Metric, rows: Iterable[Row], window: Window = ALL, **settings: Any) -> Seen:
+    def events(self, rows: Iterable[Row], window: Window = ALL, **settings: Any) -> EventLog:
+        """The derived tables of these events."""
+        return self.derived_events(self.ingest(rows, EVENTS), window, **settings)
+
+    def derived_events(self, ingested: Ingested, window: Window = ALL, **settings: Any) -> EventLog:
+        log = EventLog(self.engine, ingested, window, Settings(**settings))
+        if not log.empty:
+            log.derive()
+        return log
+
+    @staticmethod
+    def measured(metric: Metric[EventLog], log: EventLog) -> Findings:
+        """What one metric finds in tables that are there."""
+        return measure(metric, log)
+
+    def of_events(self, metric: Metric[EventLog], rows: Iterable[Row], window: Window = ALL, **settings: Any) -> Seen:
+        return Seen(measure(metric, self.events(rows, window, **settings)))
+
+    def __call__(self, metric: Metric[Trace], rows: Iterable[Row], window: Window = ALL, **settings: Any) -> Seen:
         return Seen(measure(metric, self.trace(rows, window, **settings)))
 
-    def audit(self, rows: Iterable[Row], window: Window = ALL, *, event_log: bool = False) -> Audit:
+    def audit(self, rows: Iterable[Row], window: Window = ALL, kind: Rows = CALLS) -> Audit:
         """The account of every row."""
-        ingested = self.ingest(rows, event_log=event_log)
+        ingested = self.ingest(rows, kind)
+        if kind is EVENTS:
+            return audit_events(self.derived_events(ingested, window), ingested, DefectLog(), files=1)
         return audit(self.derived(ingested, window), ingested, DefectLog(), files=1)
 
 

@@ -48,20 +48,20 @@ class Here(SparkEngine):
         return sorted(found, key=lambda row: row["pos"])
 
 
-def outcome(folder: Path, work: Path, options: ReadOptions, *, strict: bool, apart: bool) -> Any:
+def outcome(folder: Path, work: Path, options: ReadOptions, *, strict: bool, apart: bool, format: str) -> Any:
     """All that is known after loading, names in place of their numbers; or the error."""
-    adapter, log, engine = find_adapter("calls"), DefectLog(strict=strict), Here(work)
+    adapter, log, engine = find_adapter(format), DefectLog(strict=strict), Here(work)
     sources = expand([str(folder)], adapter.suffixes)
     try:
         if apart:
             loaded: Loaded = spread(engine, adapter, sources, options, log)
         else:
-            loaded = stream(engine, adapter.batches(sources, options, log))
+            loaded = stream(engine, adapter.batches(sources, options, log), adapter.rows)
     except KvcensusError as error:
         return type(error).__name__, str(error)
     names = {column: ["" , *known] for column, known in loaded.names.numbers.items()}
-    rows = [{**row, **{f"{column}_no": names[column][row[f"{column}_no"] or 0] for column in names}}
-            for row in engine.rows("raw")]
+    rows = [{**row, **{f"{column}_no": names[column][row[f"{column}_no"] or 0] for column in names
+                       if f"{column}_no" in row}} for row in engine.rows("raw")]
     return rows, json.loads(log.as_json())
 
 
@@ -70,7 +70,8 @@ def same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What both ways find for some files, which must be the same; each row group is a piece."""
     monkeypatch.setattr(telemetry.readers_parquet, "_PIECE_BYTES", 1)
 
-    def check(files: dict[str, Any], options: ReadOptions | None = None, *, strict: bool = False) -> Any:
+    def check(files: dict[str, Any], options: ReadOptions | None = None, *, strict: bool = False,
+              format: str = "calls") -> Any:
         folder = tmp_path / "in"
         folder.mkdir()
         for name, content in files.items():
@@ -80,8 +81,8 @@ def same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             with pq.ParquetWriter(folder / name, content[0].schema) as writer:
                 for group in content:
                     writer.write_table(group)
-        whole, apart = (outcome(folder, tmp_path / way, options or ReadOptions(), strict=strict, apart=way == "apart")
-                        for way in ("whole", "apart"))
+        whole, apart = (outcome(folder, tmp_path / way, options or ReadOptions(), strict=strict, apart=way == "apart",
+                                format=format) for way in ("whole", "apart"))
         assert apart == whole
         return whole
     return check
@@ -202,3 +203,28 @@ def test_a_relative_input_is_found_by_workers(tmp_path: Path, monkeypatch: pytes
 def test_an_input_that_workers_do_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"^a\.csv is not there for every worker\."):
         loaded_elsewhere(tmp_path, monkeypatch, gone=True)
+
+
+def test_events_in_pieces(same: Any) -> None:
+    def piece(kinds: list[Any], models: list[Any], counters: list[Any]) -> pa.Table:
+        return pa.table({"timestamp": pa.array([NOON] * len(kinds)), "event": pa.array(kinds, pa.string()),
+                         "model": pa.array(models, pa.string()), "session_id": pa.array(["a"] * len(kinds)),
+                         "cumulative_context_tokens": pa.array(counters, pa.int64())})
+
+    rows, log = same({
+        "a.parquet": [piece(["Tool ", "note"], ["m", None], [5, None]),
+                      piece(["tool", None, ""], ["n", "m", "n"], [7, -1, 2])],
+        "b.jsonl": '{"timestamp": "2026-01-01T12:00:00Z", "event": "tool", "model": "o", "event_id": "p"}\n{}\nno\n'},
+        ReadOptions(), format="events")
+    assert [row["tool_event"] for row in rows] == [True, False, True, None, None, True, None, None]
+    assert [row["model_no"] for row in rows] == ["m", "", "n", "m", "n", "o", "", ""]
+    assert [row["cumulative_context_tokens"] for row in rows] == [5, None, 7, None, 2, None, None, None]
+    assert [row["defect"] for row in rows] == [None] * 3 + ["bad_tokens", None, None, "bad_timestamp", "unreadable"]
+    assert [row["event_id"] for row in rows] == [None] * 5 + ["p", None, None]
+    assert set(log["columns"]) == {"timestamp", "event", "model", "session_id", "cumulative_context_tokens", "event_id"}
+
+
+def test_words_for_the_execution_of_a_tool(same: Any) -> None:
+    table = pa.table({"timestamp": pa.array([NOON] * 3), "event": pa.array(["tool", "PreToolUse", "exec"])})
+    rows, _ = same({"a.parquet": [table]}, ReadOptions(tool_events=("pretooluse", "EXEC")), format="events")
+    assert [row["tool_event"] for row in rows] == [False, True, True]

@@ -69,8 +69,8 @@ def _counts(tier: Tier) -> Iterator[tuple[str, _Labels, int]]:
     counters = tier.counters
     for event in ("offered", "present", "stored", "failed", "reloaded", "cleared"):
         yield _BLOCKS, (event,), getattr(counters, event)
-    for reason, count in counters.refused.items():
-        yield _REFUSED, (reason,), count
+    for reason in ("admission", "no_room"):
+        yield _REFUSED, (reason,), counters.refused.get(reason, 0)
     for name, count in counters.evicted.items():
         yield _EVICTED, (name,), count
     yield _REFUSED_STORES, (), counters.stores_refused

@@ -9,6 +9,8 @@ __all__ = ["TESTED", "check_version"]
 #: Version -> how it was run. A version is listed once the integration test has passed with it.
 TESTED = {
     "0.27": "by hand: the integration test, on the CPU",
+    "0.30": "by hand: the integration test, on the CPU",
+    "0.31": "by hand: the integration test, on the CPU",
     "0.32": "in CI: the integration test, on the CPU",
 }
 

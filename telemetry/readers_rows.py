@@ -1,51 +1,33 @@
-"""Chunks of a file as batches of the call schema, each row with its defect, if it has one."""
+"""Chunks of a file as batches of a canonical schema, each row with its defect, if it has one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from telemetry.adapter import DefectLog, ReadOptions, Source
-from telemetry.columns import block_size, booleans, durations, failures, labels, prefix_keys, texts, tokens
+from telemetry.columns import tokens
 from telemetry.errors import InputError, escaped
 from telemetry.readers_chunk import Chunk
 from telemetry.readers_decimal import Ints
 from telemetry.readers_text import Mask, raw_value, valid_mask
-from telemetry.schema import CALL_SCHEMA, MAX_TOKENS
+from telemetry.shapes import Shape
 from telemetry.times import check_first, to_microseconds
 
 __all__ = ["Normaliser"]
-
-_Convert = Callable[[pa.Array], tuple[pa.Array, Mask]]
-
-#: Optional columns: (in the schema, in the export, how).
-_OPTIONAL: Final[tuple[tuple[str, str, _Convert], ...]] = (
-    ("session_id", "session_id", labels),
-    ("model", "model", labels),
-    ("turn_id", "turn_id", labels),
-    ("user_initiated", "user_initiated", booleans),
-    ("region", "region", labels),
-    ("deployment", "deployment", labels),
-    ("duration_us", "duration_ms", durations),
-    ("parent_session_id", "parent_session_id", texts),
-    ("call_id", "call_id", texts),
-    ("failed", "status", failures),
-    ("prefix_keys", "hash_ids", prefix_keys),
-    ("block_size", "block_size", block_size),
-)
-_TOKENS: Final = ("context_tokens", "cached_tokens", "output_tokens")
 
 _FINE, _BAD_TIMESTAMP, _BAD_TOKENS, _DUPLICATE = range(4)
 _REASONS: Final = pa.array([None, "bad_timestamp", "bad_tokens", "duplicate"], pa.string())
 
 
 class Normaliser:
-    """Turns the chunks of one file, in order, into batches of CALL_SCHEMA."""
+    """Turns the chunks of one file, in order, into batches of the shape's schema."""
 
-    def __init__(self, source: Source, options: ReadOptions, log: DefectLog) -> None:
+    def __init__(self, shape: Shape, source: Source, options: ReadOptions, log: DefectLog) -> None:
+        self._shape = shape
         self._source = source
         self._options = options
         self._log = log
@@ -85,6 +67,7 @@ class Normaliser:
         reason[late] = _BAD_TIMESTAMP
         self._note("bad_timestamp", chunk, "timestamp", late)
         self._optional(chunk, columns, reason == _FINE)
+        columns |= self._shape.derive(columns, self._options)
         self._clock(columns["t_us"], reason == _FINE)
         columns["defect"] = _REASONS.take(pa.array(reason)) if reason.any() else pa.nulls(size, pa.string())
         return self._with_unreadable(self._assemble(chunk.rows, columns), chunk.unreadable)
@@ -109,31 +92,38 @@ class Normaliser:
     def _tokens(self, chunk: Chunk, columns: dict[str, pa.Array]) -> Mask:
         """The token columns, and the rows in which one of them is bad."""
         any_bad = np.zeros(len(chunk.rows), dtype=np.bool_)
-        for name in _TOKENS:
+        for place, name in enumerate(self._shape.counts):
             column = chunk.columns.get(name)
             if column is None:
                 columns[name] = pa.nulls(len(chunk.rows), pa.int64())
                 bad = any_bad
             else:
-                columns[name], bad = tokens(column)
-            if name == "context_tokens":
+                columns[name], bad = tokens(column, self._shape.largest)
+            if place == 0 and self._shape.context_needed:
                 bad = ~valid_mask(columns[name])
             if column is not None:
                 self._note("bad_tokens", chunk, name, bad)
             any_bad = any_bad | bad
         if self._options.context_excludes_cached:
-            context = columns["context_tokens"]
-            total = context.fill_null(0).to_numpy() + columns["cached_tokens"].fill_null(0).to_numpy()
-            above = total > MAX_TOKENS
-            self._note("bad_tokens", chunk, "context_tokens", above & ~any_bad)
-            any_bad = any_bad | above
-            columns["context_tokens"] = pa.array(total, mask=~valid_mask(context) | above)
+            any_bad = any_bad | self._whole_context(chunk, columns, any_bad)
         return any_bad
+
+    def _whole_context(self, chunk: Chunk, columns: dict[str, pa.Array], bad: Mask) -> Mask:
+        """Add the cached tokens to the context; returns the rows in which that is too much."""
+        name, cached_name, _ = self._shape.counts
+        context, cached = columns[name], columns[cached_name]
+        # A call needs a context, so one that reports no cached tokens is taken to have none; an event knows neither.
+        known = valid_mask(context) if self._shape.context_needed else valid_mask(context) & valid_mask(cached)
+        total = context.fill_null(0).to_numpy() + cached.fill_null(0).to_numpy()
+        above: Mask = known & (total > self._shape.largest)
+        self._note("bad_tokens", chunk, name, above & ~bad)
+        columns[name] = pa.array(total, mask=~known | above)
+        return above
 
     def _optional(self, chunk: Chunk, columns: dict[str, pa.Array], kept: Mask) -> None:
         """The other columns; counts the kept rows in which one does not parse."""
         any_bad = np.zeros(len(kept), dtype=np.bool_)
-        for target, name, convert in _OPTIONAL:
+        for target, name, convert in self._shape.optional:
             column = chunk.columns.get(name)
             if column is None:
                 continue
@@ -175,9 +165,9 @@ class Normaliser:
         size = len(rows)
         columns["source_rank"] = pa.array(np.full(size, self._source.rank, dtype=np.int32))
         columns["source_row"] = pa.array(rows, pa.int64())
-        arrays = [columns[field.name] if field.name in columns else pa.nulls(size, field.type)
-                  for field in CALL_SCHEMA]
-        return pa.RecordBatch.from_arrays(arrays, schema=CALL_SCHEMA)
+        schema = self._shape.rows.schema
+        arrays = [columns[field.name] if field.name in columns else pa.nulls(size, field.type) for field in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _with_unreadable(self, batch: pa.RecordBatch,
                          unreadable: Sequence[tuple[int, str]]) -> pa.RecordBatch:

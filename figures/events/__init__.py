@@ -1,0 +1,1 @@
+"""Figures of an event log: one file a figure."""
