@@ -26,7 +26,8 @@ class Decisions:
     block_bytes : int
         Of a block of the tier.
     loaded : dict
-        Our name of a request -> blocks that it loaded.
+        Our name of a request -> blocks that it loaded when it was first scheduled. One that was preempted loads again,
+        and what its answer calls cached is of the first time.
     counters : dict or None
         Of `Tier.report`, as the server stopped; None: it never wrote them.
     """
@@ -55,7 +56,7 @@ def read_decisions(path: Path) -> Decisions:
         if line.get("call") == "prepare_load":
             match = _NAME.search(str(line.get("request")))
             if match is not None:
-                loaded[match[1]] = loaded.get(match[1], 0) + len(line["keys"])
+                loaded.setdefault(match[1], len(line["keys"]))
         elif line.get("call") == "report":
             counters = line["report"]
     return Decisions(size, loaded, counters)

@@ -11,6 +11,7 @@ from replay.live.cells import COUNTERS, PARTIAL, CellFolder, read_json
 from replay.live.results import Asked
 from replay.live.turns import LiveTurn, read_turns
 from replay.tier.record import Outcome, TurnRecord
+from telemetry.errors import InputError
 
 __all__ = ["LiveCell", "outcome_of", "read_cells"]
 
@@ -61,7 +62,10 @@ def _cell(label: str, seed: int, folder: CellFolder, planned: int) -> LiveCell:
     if not folder.done:
         problem = folder.damage or folder.failure or "not finished"
         partial = folder.path / PARTIAL
-        turns, torn = read_turns(partial) if partial.is_file() else ([], False)
+        try:
+            turns, torn = read_turns(partial) if partial.is_file() else ([], False)
+        except InputError as error:
+            turns, torn, problem = [], False, f"{problem}; {error}"
         seen = sum(turn.error is None and not turn.probe for turn in turns)
         if torn:
             problem += "; the last line of its turns is torn"

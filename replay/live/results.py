@@ -50,7 +50,7 @@ class Asked:
     Attributes
     ----------
     command : str
-        The command that asks for the same, with INPUT and OUT in place of paths.
+        The command that asks for the same, or several, a line each, with INPUT and OUT in place of paths.
     rows : dict of Condition
         By label.
     workloads : dict of Workload
@@ -99,7 +99,7 @@ def write_asked(out: Path, asked: Asked) -> Asked:
             if before.rows[label] != asked.rows[label]:
                 raise UsageError(f"--out {escaped(str(out))} holds another condition called {label!r}. Name another "
                                  "folder.")
-        asked = Asked(asked.command, before.rows | asked.rows, before.workloads | asked.workloads,
+        asked = Asked(_commands(before, asked), before.rows | asked.rows, before.workloads | asked.workloads,
                       before.places | asked.places, asked.server, asked.scale)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -107,6 +107,15 @@ def write_asked(out: Path, asked: Asked) -> Asked:
     except OSError as error:
         raise InputError(f"--out {escaped(str(out))} cannot be written: {error.strerror or error}.") from error
     return asked
+
+
+def _commands(before: Asked, asked: Asked) -> str:
+    """The command that asks for all that two ask for; both, a line each, where neither does."""
+    if asked.rows.keys() <= before.rows.keys() and asked.workloads.keys() <= before.workloads.keys():
+        return before.command
+    if before.rows.keys() <= asked.rows.keys() and before.workloads.keys() <= asked.workloads.keys():
+        return asked.command
+    return f"{before.command}\n{asked.command}"
 
 
 def open_asked(out: Path) -> Asked:

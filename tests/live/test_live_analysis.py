@@ -165,7 +165,7 @@ def test_a_decision_log(tmp_path: Path) -> None:
                     + load % "cmpl-kvc-1-2-3-0-ab12" + load % "another" + '{"call":"report","report":{"stored":5}}\n'
                     + '{"call":"prepare_load","request":"kvc-1-2-4","ke')
     found = read_decisions(path)
-    assert found.loaded == {"kvc-1-2-3": 4, "kvc-1-2-3w": 2}
+    assert found.loaded == {"kvc-1-2-3": 2, "kvc-1-2-3w": 2}  # the second time after a preemption
     path.write_text('{"format":1,"block_bytes":64}\nnonsense\n')
     with pytest.raises(InputError, match="line 2 is no line of a decision log"):
         read_decisions(path)
@@ -179,11 +179,13 @@ def test_what_was_asked_is_read_as_it_was_written(tmp_path: Path) -> None:
                   {2: LOAD}, {2: (1, 0)}, FACTS, {"tokens": "0.5", "time": "1"})
     write_asked(tmp_path, asked)
     assert open_asked(tmp_path) == asked
-    more = Asked("kvcensus live", {"b": Condition("lru", 5)}, {3: LOAD}, {3: (0, 1)}, FACTS, asked.scale)
+    more = Asked("kvcensus live b", {"b": Condition("lru", 5)}, {3: LOAD}, {3: (0, 1)}, FACTS, asked.scale)
     both = write_asked(tmp_path, more)
     assert list(both.rows) == ["a", "b"]
     assert list(both.workloads) == [2, 3]
     assert open_asked(tmp_path) == both
+    assert both.command == "kvcensus live\nkvcensus live b"
+    assert write_asked(tmp_path, asked).command == both.command
     assert cell_name(asked.rows["a"], 2) == "gate,tier=5,gap=half,last=spurious,warm=0.007ms,slack_s=1.5,seed=2"
 
 

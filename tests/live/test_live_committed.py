@@ -15,8 +15,11 @@ from metrics.core.store import Results
 from pipelines.cli import main
 from pipelines.live_options import parse_live
 from replay.live.analysis import Findings, analyse
+from replay.live.cells import COUNTERS, read_json
 from replay.live.simulated import Simulated
 from replay.live.study import declared_live, live_study
+from replay.live.tiny_model import TinyLlama
+from replay.live.turns import read_turns
 
 ROOT = Path(__file__).resolve().parents[2]
 LIVE = ROOT / "sample_data" / "live"
@@ -45,6 +48,17 @@ def test_no_path_is_in_them() -> None:
             content = path.read_bytes()
             text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
             assert not re.search(r'(?<![\w/.])/(?!decisions\.jsonl)[a-z]+/', text), path
+
+
+def test_turns_add_up_to_the_servers_own_counts(found: Findings) -> None:
+    for label, seed, folder in found.asked.cells(LIVE):
+        turns, torn = read_turns(folder.turns)
+        counters = read_json(folder.path / COUNTERS)
+        external, cached = (sum(getattr(turn, name) for turn in turns) for name in ("external_tokens", "cached_tokens"))
+        assert not torn
+        assert (external, cached - external) == (counters["external_hit_tokens"], counters["device_hit_tokens"]), label
+        assert sum(turn.prompt_tokens for turn in turns) == counters["device_queried_tokens"], seed
+        assert counters["reloaded_bytes"] == external * TinyLlama().kv_bytes_per_token
 
 
 def test_methodology_says_what_they_say(found: Findings) -> None:
