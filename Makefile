@@ -10,13 +10,13 @@ LIVE ?= .venv-live
 VLLM ?= 0.32
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-warn-script-location -c constraints.txt
 
-.PHONY: help report test test-quick check live-env bench bench-spark bench-bounds bench-gate bench-generate bench-replay bench-tier sample dist clean
+.PHONY: help report test test-quick check live live-env bench bench-spark bench-bounds bench-gate bench-generate bench-replay bench-tier sample dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 report: $(VENV)/base  ## characterize sample_data/calls.csv.gz and print where the report lies
-	$(BIN)/kvcensus characterize sample_data/calls.csv.gz --format calls --name "sample data" --out $(REPORT)
+	$(BIN)/kvcensus characterize sample_data/calls.csv.gz --format calls --name "sample data" --live sample_data/live --out $(REPORT)
 
 test: $(VENV)/dev  ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder
@@ -28,6 +28,9 @@ check: $(VENV)/dev  ## lint, types, and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+live: $(VENV)/base $(LIVE)/made  ## measure the tier policies on real servers on the CPU: live/, and small in sample_data/live; ten minutes
+	$(BIN)/python sample_data/live.py --out live
 
 live-env: $(LIVE)/made  ## make .venv-live: vLLM for the CPU, and the plugin, for the tests with a real server
 

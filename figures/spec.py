@@ -22,8 +22,8 @@ from figures.source import ResultsLike, known, why_of
 __all__ = ["FigureSpec", "Kind", "Panel", "Panels"]
 
 #: Measured: counted in the trace. Estimated: tokens turned into bytes by a geometry. Replayed: what a
-#: policy would have done, which nobody observed.
-Kind = Literal["measured", "estimated", "replayed"]
+#: policy would have done, which nobody observed. Live: what a real server did with sessions that were sent to it.
+Kind = Literal["measured", "estimated", "replayed", "live"]
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,11 @@ class FigureSpec:
             "measured": "Exact count over the trace; no sampling, so no interval.",
             "estimated": "Exact count of tokens over the trace, turned into bytes.",
             "replayed": "Exact replay of the observed calls; no interval stands behind these numbers.",
+            "live": "Measured on a real server: another run differs a little, another machine in its times.",
         }[self.kind]
         if bounded:
             sure = f"Intervals stand behind the numbers; {bounded[0].method}."
-        in_bytes = any(number.unit in ("bytes", "GiB") for number in numbers)
+        in_bytes = self.kind != "live" and any(number.unit in ("bytes", "GiB") for number in numbers)
         assumed = geometry.assumed(results)
         return f"{sure} Bytes assume {assumed}." if in_bytes and assumed else sure
 

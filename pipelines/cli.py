@@ -19,6 +19,7 @@ _COMMANDS = {
     "cost": ("cost", "what misses cost in GPU-seconds and money, from results of characterize"),
     "size": ("size", "which memory budget a target needs, from results of characterize"),
     "ladder": ("ladder", "policies of a DRAM tier side by side on simulated sessions"),
+    "live": ("live", "sampled sessions against a real vLLM server, under policies of a DRAM tier"),
     "compare": ("compare", "several results side by side in one page"),
     "fit": ("fit", "a profile of a call log, for generate"),
     "generate": ("generate", "a synthetic call log with the statistics of a profile"),

@@ -13,6 +13,7 @@ from typing import Any
 from kvcensus_gate import GateError
 from pipelines.arguments import Parser
 from pipelines.call_log import CallLog, add_declared, call_log, format_help
+from pipelines.policy_options import NUMBER, count, each, settings_of
 from replay.residency.budgets import parse_budget
 from replay.tier.condition import Condition
 from replay.tier.platform import ServerFile, load_server, servers
@@ -35,7 +36,6 @@ examples:
 """
 #: Options on calls, and what they are where nobody gives them.
 _READING = {"format": None, "config": None, "arrivals": None, "sessions": "100"}
-_NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
 _MOST_SEEDS = 100
 _MOST_SESSIONS = 100_000
 _MOST_REPLICATES = 100_000
@@ -99,17 +99,17 @@ def parse_ladder(argv: Sequence[str] | None = None, prog: str = "ladder") -> Lad
     file = load_server(given.platform)
     if given.device is not None:
         file = file.with_device(_size("--device", given.device, file))
-    tiers = tuple((text, _size("--dram", text, file)) for text in _each("--dram", given.dram))
-    rates = (REFERENCES[given.workload][1],) if given.rate is None else tuple(map(_rate, _each("--rate", given.rate)))
+    tiers = tuple((text, _size("--dram", text, file)) for text in each("--dram", given.dram))
+    rates = (REFERENCES[given.workload][1],) if given.rate is None else tuple(map(_rate, each("--rate", given.rate)))
     rows = {size: _rows(given, size) for _, size in tiers}
     for conditions in rows.values():
         if given.control not in conditions:
             raise UsageError(f"--control {quoted(given.control)} is no row of this ladder. Rows: "
                              f"{', '.join(conditions)}.")
     calls = call_log(given.inputs, given) if given.inputs else None
-    return LadderOptions(given.workload or given.format, calls, _count("--sessions", given.sessions, 1, _MOST_SESSIONS),
-                         file, tiers, rates, _count("--seeds", given.seeds, 1, _MOST_SEEDS), rows,
-                         given.control, _count("--bootstrap", given.bootstrap, 0, _MOST_REPLICATES), given.turns,
+    return LadderOptions(given.workload or given.format, calls, count("--sessions", given.sessions, 1, _MOST_SESSIONS),
+                         file, tiers, rates, count("--seeds", given.seeds, 1, _MOST_SEEDS), rows,
+                         given.control, count("--bootstrap", given.bootstrap, 0, _MOST_REPLICATES), given.turns,
                          given.json, _command(given, rates))
 
 
@@ -164,35 +164,16 @@ def _rows(given: argparse.Namespace, size: int) -> dict[str, Condition]:
         if given.set:
             raise UsageError("--set is for --policies: a study sets its own parameters.")
         rows: dict[str, Condition] = {}
-        for name in _each("--study", given.study or "ladder"):
+        for name in each("--study", given.study or "ladder"):
             rows |= study(name, size)
         return rows
     if given.study is not None:
         raise UsageError("--study and --policies exclude each other: choose one.")
-    names = _each("--policies", given.policies)
+    names = each("--policies", given.policies)
     try:
-        return of_policies(names, size, _parameters(given.set, names))
+        return of_policies(names, size, settings_of(given.set, names, "--policies"))
     except GateError as error:
         raise UsageError(str(error)) from error
-
-
-def _parameters(settings: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, object]]:
-    found: dict[str, dict[str, object]] = {}
-    for text in settings:
-        match = re.fullmatch(rf"(\w+)\.(\w+)=({_NUMBER}|true|false)", text)
-        if match is None or match[1] not in names:
-            raise UsageError(f"--set {quoted(text)}: write POLICY.NAME=VALUE for one of --policies, such as "
-                             "gate.slack_s=10; VALUE is a number, true or false.")
-        value = match[3] == "true" if match[3] in ("true", "false") else float(match[3])
-        found.setdefault(match[1], {})[match[2]] = value
-    return found
-
-
-def _each(option: str, text: str) -> tuple[str, ...]:
-    parts = tuple(part.strip() for part in text.split(","))
-    if not all(parts) or len(set(parts)) < len(parts):
-        raise UsageError(f"{option} {quoted(text)}: name each once, separated by commas.")
-    return parts
 
 
 def _size(option: str, text: str, file: ServerFile) -> int:
@@ -204,15 +185,9 @@ def _size(option: str, text: str, file: ServerFile) -> int:
 
 
 def _rate(text: str) -> float:
-    if not re.fullmatch(_NUMBER, text) or float(text) == 0:
+    if not re.fullmatch(NUMBER, text) or float(text) == 0:
         raise UsageError(f"--rate {quoted(text)}: write sessions a second above 0, such as 0.5.")
     return float(text)
-
-
-def _count(option: str, text: str, least: int, most: int) -> int:
-    if not re.fullmatch("[0-9]{1,6}", text) or not least <= int(text) <= most:
-        raise UsageError(f"{option} {quoted(text)}: write a whole number from {least} to {most:,}.")
-    return int(text)
 
 
 def _command(given: argparse.Namespace, rates: Sequence[float]) -> str:

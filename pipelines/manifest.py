@@ -27,9 +27,19 @@ _VERSIONED = ("numba", "numpy", "pyarrow", "matplotlib")
 _PACKAGE = {"duckdb": "duckdb", "spark": "pyspark"}  # of an engine
 
 
-def manifest(options: Options, log: Trace | EventLog, sources: Sequence[Source], digest: str,
-             started: float) -> dict[str, Any]:
-    """The manifest of one window; `digest` is the SHA-256 of the input, `started` in seconds since 1970."""
+def manifest(options: Options, log: Trace | EventLog, sources: Sequence[Source], digest: str, started: float,
+             *, live: bool = False) -> dict[str, Any]:
+    """The manifest of one window.
+
+    Parameters
+    ----------
+    digest : str
+        SHA-256 of the input.
+    started : float
+        Seconds since 1970.
+    live : bool
+        Whether live results are shown as well.
+    """
     zone, adapter = options.clock.zone, options.adapter
     start, end = log.window.start_us, log.window.end_us
     return {
@@ -49,7 +59,7 @@ def manifest(options: Options, log: Trace | EventLog, sources: Sequence[Source],
         "versions": {name: metadata.version(name) for name in (_PACKAGE[options.engine], *_VERSIONED)},
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "command": options.command,
-        "notes": [*adapter.notes, *_arrival_notes(options), *_sample_notes(options)],
+        "notes": [*adapter.notes, *_arrival_notes(options), *_sample_notes(options), *_live_notes(live)],
         "derived": dict(adapter.derived),
     }
 
@@ -101,6 +111,13 @@ def _arrival_notes(options: Options) -> list[str]:
     return [f"Arrivals are synthetic: sessions start as a Poisson process of {arrivals.rate:g} a second, seed "
             f"{arrivals.seed}. How many sessions live at once, every ceiling and every replay depend on this rate; "
             "within a session all times are as recorded."]
+
+
+def _live_notes(live: bool) -> list[str]:
+    if not live:
+        return []
+    return ["The live results are of sessions and sizes of their own, which need not be those of this log: the command "
+            "that measured them stands under How it was made."]
 
 
 def _sample_notes(options: Options) -> list[str]:

@@ -56,6 +56,8 @@ class Options:
 
     Attributes
     ----------
+    live : Path or None
+        A folder of live results, which the report shows as well.
     command : str
         The command that gives the same numbers, with INPUT and OUT in place of paths.
     """
@@ -78,6 +80,7 @@ class Options:
     memory_limit: str | None
     names: bool
     strict: bool
+    live: Path | None
     command: str
 
     @property
@@ -124,6 +127,7 @@ def parsed(given: argparse.Namespace, plan: Plan, command: str, *, or_events: bo
         plan=plan, routing=_routing(given), geometry=find_geometry(given.geometry), work=_work(given.work, out, engine),
         engine=engine,
         threads=given.threads, memory_limit=memory_limit(given.memory_limit), names=given.names, strict=given.strict,
+        live=given.live,
         command=command,
     )
 
@@ -163,6 +167,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--replica-memory", choices=tuple(DIVISIONS), default=DEFAULT_ROUTING.division,
                         help="what a replica's part of a budget is in proportion to: its own K* (peak), its calls, or "
                         f"nothing (default: {DEFAULT_ROUTING.division})")
+    parser.add_argument("--live", type=Path, metavar="DIR", help="show the results of kvcensus live as well")
     parser.add_argument("--work", metavar="DIR", help="private folder for scratch and replay streams (default: a "
                         "temporary one); with --engine spark also a URI of a store, for Spark's tables")
     parser.add_argument("--engine", choices=ENGINES, help=f"what computes (default: {default_engine()} here)")
@@ -269,6 +274,7 @@ def _command(given: argparse.Namespace, plan: Plan) -> str:
         words += ["--bootstrap", f"{plan.bootstrap.replicates}:{plan.bootstrap.seed}"]
     words += ["--hours"] if plan.hours else []
     words += ["--names"] if given.names else []
+    words += [] if given.live is None else ["--live", "LIVE"]
     return shlex.join(words)
 
 

@@ -40,7 +40,8 @@ _READING = {"window": None, "tz": "UTC", "config": None, "arrivals": None, "stri
             "memory_limit": None}
 #: What `characterize` has beside.
 _ELSEWHERE = {"name": None, "split": None, "names": False, "engine": "duckdb", "routing": "none", "load_limit": None,
-              "replica_memory": DEFAULT_ROUTING.division, "bootstrap": "0", "hours": False}
+              "replica_memory": DEFAULT_ROUTING.division, "bootstrap": "0", "hours": False,
+              "live": None}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from metrics.catalogue import EVENT_METRICS, METRICS
@@ -17,7 +18,7 @@ from metrics.core.engine import Engine, SpreadingEngine
 from metrics.core.event_log import NO_CALLS, EventLog
 from metrics.core.ingest import Ingested
 from metrics.core.log import Settings
-from metrics.core.metric import Findings, measure, withheld
+from metrics.core.metric import Findings, Number, measure, withheld
 from metrics.core.store import Results, StoreWriter
 from metrics.core.trace import Trace
 from pipelines.manifest import manifest
@@ -44,13 +45,15 @@ from replay.residency.study import declared, no_study, study
 from replay.residency.study_hours import declared_hours, hours_study, no_hours
 from report_templates.render import render_index, render_report
 from telemetry.adapter import DefectLog, Source
-from telemetry.errors import InputError
+from telemetry.errors import InputError, UsageError
 from telemetry.schema import EVENTS
 from telemetry.sources import expand
 
 __all__ = ["Outcome", "characterize"]
 
 _STAGES_A_WINDOW = 4
+#: Of the bootstrap behind live results.
+_LIVE_REPLICATES = 1000
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,15 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class _Live:
+    """What is published of live results, and the command that measures them anew."""
+
+    numbers: tuple[Number, ...]
+    findings: Findings
+    command: str
+
+
+@dataclass(frozen=True)
 class _Job:
     """What every window of a run shares."""
 
@@ -81,6 +93,7 @@ class _Job:
     digest: Future[str]
     started: float
     progress: Progress
+    live: _Live | None
 
     @contextmanager
     def stage(self, name: str, shown: str) -> Iterator[None]:
@@ -109,12 +122,12 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
     progress = progress or Progress()
     out = OutputFolder(options.out) if isinstance(options.out, Path) else OutputStore(options.out)
     sources = expand(options.inputs, options.adapter.suffixes)
-    log = DefectLog(strict=options.strict)
+    log, live = DefectLog(strict=options.strict), None if options.live is None else _analysed(options.live)
     here = options.work if isinstance(options.work, Path) else None  # else only tables are in a store
     with (out.claimed(), work_folder(here, options.out) as work,
           read_calls(options, sources, log, work, progress) as read):
         job = _Job(options, read.engine, sources, log, read.ingested, read.settings, work, read.digest, started,
-                   progress)
+                   progress, live)
         windows, empty = windows_of(options, read.engine, read.ingested)
         with out.replaced() as results:
             done = _windows(job, windows, results)
@@ -122,6 +135,18 @@ def characterize(options: Options, progress: Progress | None = None) -> Outcome:
     page = "index.html" if options.split_us is not None else f"{done[0]}/report.html"
     skipped = (*empty, *(window.name for window in windows if window.name not in done))
     return Outcome(found, tuple(sorted(skipped)), out.show(page), progress.seconds, log)
+
+
+def _analysed(folder: Path) -> _Live:
+    """Live results in numbers; they need the tier policies."""
+    if find_spec("kvcensus_gate") is None:
+        raise UsageError("--live needs the tier policies, which are a distribution of their own: pip install "
+                         "./replay/gate in the checkout of kvcensus.")
+    from replay.live.analysis import analyse
+    from replay.live.study import declared_live, live_study
+
+    found = analyse(folder, None, _LIVE_REPLICATES)
+    return _Live(declared_live(found), live_study(found), found.asked.command)
 
 
 def _windows(job: _Job, windows: Sequence[Window], results: ResultSet) -> list[str]:
@@ -160,9 +185,11 @@ def _one(job: _Job, log: Trace | EventLog, results: ResultSet) -> None:
         _replays(job, log, store)
     if isinstance(log, Trace):
         _sensitivity(job, store)
+    if job.live is not None:
+        store.add(job.live.numbers, job.live.findings, "", command=job.live.command)
     store.write_numbers()
     with job.stage("report", shown):
-        made = manifest(options, log, job.sources, job.digest.result(), job.started)
+        made = manifest(options, log, job.sources, job.digest.result(), job.started, live=job.live is not None)
         page = render_report(Results.preview(folder, made))
         (folder / "report.html").write_text(page, encoding="utf-8")
     store.write_manifest({**made, "wall_s": round(time.time() - job.started, 3)})

@@ -38,6 +38,7 @@ _GROUPS: Final = {
     "prefix": "Prefixes",
     "events": "Events",
     "replay": "Residency replay",
+    "live": "Live replay",
     "audit": "Rows accounted for",
 }
 

@@ -81,6 +81,7 @@ def render_report(results: ResultsLike) -> str:
             head=head,
             glance=glance,
             figures=figures,
+            live=any(f["spec"].kind == "live" for f in figures),
             found=[f for f in summary if not f["lead"].missing],
             not_found=[f for f in figures if f["lead"].missing],
             served=[tables.view(results, name) for name in SERVED_TABLES if results.has_table(name)],

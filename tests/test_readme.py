@@ -17,6 +17,7 @@ from kvcensus_gate.vllm import SPEC_NAME
 from kvcensus_gate.vllm.settings import Settings, read_settings
 from metrics.core.store import Results
 from pipelines.cli import main as cli
+from pipelines.live_options import parse_live
 from pipelines.options import parse
 from pipelines.replay_options import parse_replay
 
@@ -31,11 +32,12 @@ def blocks(kind: str) -> list[str]:
 COMMANDS = [line[2:] for block in blocks("console") for line in block.replace("\\\n", " ").splitlines()
             if line.startswith("$ ")]
 PRICED = ("cost", "size")
-PARSERS = {"characterize": parse, "pipelines/characterize.py": parse, "replay": parse_replay}
+PARSERS = {"characterize": parse, "pipelines/characterize.py": parse, "replay": parse_replay,
+           "live": parse_live}
 
 
 def test_there_are_examples() -> None:
-    assert len(COMMANDS) == 12
+    assert len(COMMANDS) == 14
     assert len(blocks("toml")) == 1
     assert len(blocks("python")) == 1
 
@@ -49,6 +51,9 @@ def test_commands_parse(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
     name = next(word for word in words if word in PARSERS)
     arguments = words[words.index(name) + 1:]
     options = PARSERS[name](arguments)
+    if name == "live":
+        assert options.out == Path("live")
+        return
     assert options.inputs
     if "--config" in arguments:
         assert options.config.columns == {"session_id": "conversation", "context_tokens": "prompt_tokens"}

@@ -66,13 +66,21 @@ class StoreWriter:
         self._numbers: dict[str, Published] = {}
         (folder / "tables").mkdir(parents=True)
 
-    def add(self, numbers: Iterable[Number], findings: Findings, population: str) -> None:
-        """Publish what a metric or a replay found; `population` is that of numbers without their own."""
+    def add(self, numbers: Iterable[Number], findings: Findings, population: str, command: str | None = None) -> None:
+        """Publish what a metric or a replay found.
+
+        Parameters
+        ----------
+        population : str
+            That of numbers without their own.
+        command : str, optional
+            What gives the numbers, where it is not the command of the store.
+        """
         for number in numbers:
             if number.key in self._numbers:
                 raise RuntimeError(f"{number.key} is published twice")
             found = findings.numbers[number.key]
-            self._numbers[number.key] = self._published(number, found, population)
+            self._numbers[number.key] = self._published(number, found, population, command or self._command)
         for name, table in findings.tables.items():
             self._table(name, table)
 
@@ -89,9 +97,9 @@ class StoreWriter:
     def _path(self, name: str) -> Path:
         return self.folder / "tables" / f"{name}.parquet"
 
-    def _published(self, number: Number, found: Finding, population: str) -> Published:
+    def _published(self, number: Number, found: Finding, population: str, command: str) -> Published:
         return Published(found.value, found.low, found.high, number.unit, number.population or population, found.n,
-                         number.method, self._command, found.why)
+                         number.method, command, found.why)
 
     def _table(self, name: str, table: pa.Table) -> None:
         path = self._path(name)

@@ -90,6 +90,11 @@ class Trace(Log):
         """No call lies in the window."""
         return self.profile.calls == 0
 
+    @property
+    def session_ids(self) -> str:
+        """A relation of sessions: `session_id`, and its integer `session` as in `steps`."""
+        return self._ingested.identity.ids
+
     def derive(self) -> None:
         """Make `steps` and `sessions`; before that only `calls` can be read."""
         profile = self.profile

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from telemetry.errors import InputError, quoted
 
-__all__ = ["Sample", "Scrape", "parse_metrics", "scrape"]
+__all__ = ["Sample", "Scrape", "metrics_text", "parse_metrics", "scrape"]
 
 _LINE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*')
 _LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
@@ -88,12 +88,22 @@ def scrape(url: str, timeout_s: float = 10.0) -> Scrape:
     InputError
         No answer, or one that is no Prometheus text.
     """
+    return parse_metrics(metrics_text(url, timeout_s))
+
+
+def metrics_text(url: str, timeout_s: float = 10.0) -> str:
+    """What `url`/metrics answers.
+
+    Raises
+    ------
+    InputError
+        No answer.
+    """
     try:
         with urllib.request.urlopen(f"{url}/metrics", timeout=timeout_s) as answer:
-            text = answer.read().decode("utf-8", errors="replace")
+            return str(answer.read().decode("utf-8", errors="replace"))
     except (urllib.error.URLError, OSError) as error:
         raise InputError(f"{url}/metrics gave no answer: {error}. Is the server running?") from error
-    return parse_metrics(text)
 
 
 def _labels(text: str) -> dict[str, str]:

@@ -3,14 +3,18 @@
 A session's blocks are its own: no prefix is shared between sessions. What a finished request leaves stays cached
 until others need the room; then the session that has been idle longest loses its deepest blocks first. For such
 sessions that is the free queue of vLLM, which takes the blocks of a finished request from the last to the first, so a
-count of leading blocks a session is all there is to keep.
+count of leading blocks a session is all there is to keep. Blocks of a context that has changed after them are found by
+nobody, and wait in the queue, where they were, until the room is needed.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import heapq
 
 __all__ = ["DevicePool"]
+
+#: A place in the queue: when the request ended, and for what it left of one context the deepest first.
+_Place = tuple[int, int]
 
 
 class DevicePool:
@@ -27,8 +31,11 @@ class DevicePool:
         self.used = 0
         self._cached: dict[int, int] = {}
         self._pins: dict[int, int] = {}
-        self._idle: OrderedDict[int, None] = OrderedDict()
+        self._idle: dict[int, _Place] = {}
+        self._queue: list[tuple[_Place, int]] = []  # with places that are void by now
         self._idle_blocks = 0
+        self._serial = 0
+        self._stale = 0
 
     def cached(self, session: int) -> int:
         """Leading blocks of a session's context that are cached."""
@@ -61,30 +68,43 @@ class DevicePool:
             return
         del self._pins[session]
         if after:
-            self._idle[session] = None
+            self._serial += 1
             self._idle_blocks += after
+            self._enqueue(session, (self._serial, 0))
 
     def cut(self, session: int, cached: int) -> None:
         """No more than `cached` leading blocks can be found again: the context has changed after them."""
         lost = self._cached.get(session, 0) - cached
-        if lost > 0:
+        if lost <= 0:
+            return
+        self._cached[session] = cached
+        if session not in self._idle:  # a request of the session runs, and gives back what it holds
             self.used -= lost
-            self._cached[session] = cached
-            if session in self._idle:
-                self._idle_blocks -= lost
-                if not cached:
-                    del self._idle[session]
+            return
+        ended, _ = self._idle[session]
+        self._stale -= 1  # a name that no session has
+        self._cached[self._stale] = lost
+        self._enqueue(self._stale, (ended, -cached - 1))
+        if not cached:
+            del self._idle[session]
+
+    def _enqueue(self, who: int, place: _Place) -> None:
+        self._idle[who] = place
+        heapq.heappush(self._queue, (place, who))
 
     def _evict(self, short: int) -> None:
         while short > 0:
-            session = next(iter(self._idle))
-            have = self._cached[session]
+            place, who = self._queue[0]
+            if self._idle.get(who) != place:
+                heapq.heappop(self._queue)
+                continue
+            have = self._cached[who]
             take = min(short, have)
             short -= take
             self.used -= take
             self._idle_blocks -= take
             if take == have:
-                del self._idle[session]
-                del self._cached[session]
+                del self._idle[who]
+                del self._cached[who]
             else:
-                self._cached[session] = have - take
+                self._cached[who] = have - take

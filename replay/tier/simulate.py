@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Mapping
 
 from kvcensus_gate import Hints
 from replay.tier.condition import Condition
@@ -26,13 +27,16 @@ from telemetry.errors import InputError
 __all__ = ["simulate"]
 
 
-def simulate(workload: Workload, server: Server, condition: Condition, seed: int) -> Outcome:
+def simulate(workload: Workload, server: Server, condition: Condition, seed: int,
+             starts: Mapping[tuple[int, int], int] | None = None) -> Outcome:
     """Run a workload under a condition.
 
     Parameters
     ----------
     seed : int
         Of the hints' noise; arrivals, contexts and gaps are part of the workload.
+    starts : mapping, optional
+        Session and turn -> when it comes, in place of arrivals and gaps; but never before the turn before has ended.
 
     Raises
     ------
@@ -42,13 +46,13 @@ def simulate(workload: Workload, server: Server, condition: Condition, seed: int
         An unknown policy or parameter, or a tier that holds no block.
     """
     _check(workload, server)
-    return _Simulation(workload, server, condition, seed).run()
+    return _Simulation(workload, server, condition, seed, starts or {}).run()
 
 
 def _check(workload: Workload, server: Server) -> None:
     size, room = server.block_tokens, server.device_blocks
     for index, session in enumerate(workload.sessions):
-        for turn, (prompt, output, _) in enumerate(session.turns):
+        for turn, (prompt, output, *_) in enumerate(session.turns):
             if -(-(prompt + output + 1) // size) > room:
                 raise InputError(f"{workload.name}: turn {turn + 1} of session {index + 1} of the draw has "
                                  f"{prompt + output:,} tokens, and the device holds {room * size:,}. Give it more with "
@@ -58,7 +62,9 @@ def _check(workload: Workload, server: Server) -> None:
 class _Simulation:
     """One run."""
 
-    def __init__(self, workload: Workload, server: Server, condition: Condition, seed: int):
+    def __init__(self, workload: Workload, server: Server, condition: Condition, seed: int,
+                 starts: Mapping[tuple[int, int], int]):
+        self._starts = starts
         self._block = server.block_tokens
         self._budget, self._seqs = server.max_batched_tokens, server.max_seqs
         self._steps = Steps(server)
@@ -77,7 +83,7 @@ class _Simulation:
         self._records: list[TurnRecord] = []
         self._probes: list[TurnRecord] = []
         for client, session in zip(self._clients, workload.sessions, strict=True):
-            self._at(session.arrival_us, client, 0)
+            self._at(starts.get((client.index, 0), session.arrival_us), client, 0)
 
     def run(self) -> Outcome:
         while True:
@@ -123,13 +129,14 @@ class _Simulation:
         self._offload.now_us = until_us
 
     def _arrive(self, client: Client, turn: int) -> None:
-        prompt, output, _ = client.turns[turn]
+        prompt, output, _, shared = client.turns[turn]
         client.latest = turn
         keys, blocks = client.keys, prompt // self._block
-        if blocks < len(keys):  # a context that shrank keeps its first tokens; what follows is new
-            del keys[blocks:]
+        kept = blocks if shared is None else shared // self._block
+        if kept < len(keys):  # a context that changed keeps its first tokens; what follows is new
+            del keys[kept:]
             client.version += 1
-            self._pool.cut(client.index, blocks)
+            self._pool.cut(client.index, kept)
         more = (prompt + output) // self._block - len(keys)
         keys.extend(range(self._fresh, self._fresh + more))
         self._fresh += max(0, more)
@@ -137,10 +144,12 @@ class _Simulation:
                     client.hints[turn])
 
     def _probe(self, client: Client, turn: int) -> None:
-        """A one-token request over all that the turn has left, unless the next one is there already."""
+        """A one-token request over all that the next turn may find, unless that is there already."""
         if client.latest > turn:
             return
-        prompt = client.turns[turn].prompt_tokens + client.turns[turn].output_tokens
+        prompt, output, *_ = client.turns[turn]
+        if client.turns[turn + 1].shared_tokens is None:
+            prompt += output
         said = client.hints[turn]
         request = Request(client, turn, prompt, 1, client.keys[:prompt // self._block], self._offload.now_us, True)
         self._enter(request, Hints(said.session_id, said.turn_idx, self._lead, False))
@@ -253,7 +262,8 @@ class _Simulation:
             self._await(client, request.turn)
 
     def _await(self, client: Client, turn: int) -> None:
-        self._at(self._now + client.turns[turn].gap_us, client, turn + 1)
+        due = self._starts.get((client.index, turn + 1), self._now + client.turns[turn].gap_us)
+        self._at(max(self._now, due), client, turn + 1)
         gap = client.hints[turn].expected_gap_us
         if self._lead is not None and gap is not None:
             self._at(self._now + max(0, gap - self._lead), client, -1 - turn)

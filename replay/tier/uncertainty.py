@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from replay.tier.record import Outcome
 
-__all__ = ["Interval", "Spread", "spreads"]
+__all__ = ["Interval", "Spread", "hit_interval", "spreads"]
 
 _Ints = NDArray[np.int64]
 #: Replicates at a time: what one keeps in memory grows with the turns.
@@ -72,6 +72,24 @@ def spreads(runs: Mapping[str, Sequence[Outcome]], control: str, replicates: int
     return {name: Spread(_interval(turns[name]), _interval(sessions[name]), (whole[name] - whole[control]) / 1e6,
                          _interval(turns[name] - turns[control]), _interval(sessions[name] - sessions[control]))
             for name in runs}
+
+
+def hit_interval(outcomes: Sequence[Outcome], replicates: int, seed: int = 0) -> tuple[float, float] | None:
+    """The 2.5 and 97.5 percentiles of the tier's hit rate over replicates that draw whole sessions; None without any.
+
+    A session that is drawn twice counts twice, with its tokens found and its tokens asked for.
+    """
+    clusters = _clusters(outcomes)
+    records = [record for outcome in outcomes for record in sorted(outcome.records)]
+    found, asked = (np.bincount(clusters, values).astype(np.int64) for values in (
+        [record.tier_hit_tokens for record in records],
+        [record.prompt_tokens - record.device_hit_tokens for record in records]))
+    draw = np.random.default_rng(seed)
+    weights = draw.multinomial(len(found), np.full(len(found), 1 / len(found)), size=replicates)
+    asked_for = weights @ asked
+    drawn = np.sort((weights @ found)[asked_for > 0] / asked_for[asked_for > 0])
+    last = len(drawn) - 1
+    return (float(drawn[round(0.025 * last)]), float(drawn[round(0.975 * last)])) if len(drawn) else None
 
 
 def _clusters(outcomes: Sequence[Outcome]) -> _Ints:

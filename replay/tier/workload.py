@@ -16,16 +16,27 @@ from typing import NamedTuple
 
 from telemetry.errors import InputError, UsageError, quoted
 
-__all__ = ["REFERENCES", "Call", "Pressure", "Session", "Turn", "Workload", "drawn", "from_calls", "poisson",
-           "pressure", "reference"]
+__all__ = ["NOTES", "REFERENCES", "Call", "Pressure", "Session", "Turn", "Workload", "drawn", "from_calls", "poisson",
+           "pressure", "reference", "turns_of", "with_context"]
 
 
 class Turn(NamedTuple):
-    """A turn: tokens of its prompt and its output, and the microseconds from its end to the next turn's start."""
+    """A turn.
+
+    Attributes
+    ----------
+    prompt_tokens, output_tokens : int
+    gap_us : int
+        Microseconds from its end to the next turn's start.
+    shared_tokens : int or None
+        Leading tokens that its prompt has in common with the prompt of the turn before. None: as many as both have, and
+        with what the turn before has put out.
+    """
 
     prompt_tokens: int
     output_tokens: int
     gap_us: int
+    shared_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -149,13 +160,35 @@ REFERENCES: dict[str, tuple[Callable[[int, float], list[Session]], float]] = {
     "swe": (_swe, 0.5), "continuum-d": (_continuum_d, 2.0)}
 
 
+#: What is counted of calls that become turns: left out, filled in, not known, and calls that started before the one
+#: before them had ended.
+NOTES = ("calls_without_context", "outputs_filled_in", "gaps_start_to_start", "gaps_floored")
+
+
 class Call(NamedTuple):
-    """A call of a log: start in microseconds; tokens, and duration in microseconds, None where not reported."""
+    """A call of a log; what it does not report is None.
+
+    Attributes
+    ----------
+    t_us : int
+        Start, microseconds.
+    context_tokens : int
+    output_tokens : int or None
+    duration_us : int or None
+    cached_tokens : int or None
+    prefix_keys : tuple of int or None
+        Element i names the whole prefix that ends with block i.
+    block_size : int or None
+        Tokens of a block.
+    """
 
     t_us: int
     context_tokens: int
     output_tokens: int | None
     duration_us: int | None
+    cached_tokens: int | None = None
+    prefix_keys: tuple[int, ...] | None = None
+    block_size: int | None = None
 
 
 def drawn(sessions: Sequence[int], seed: int, count: int) -> list[int]:
@@ -183,24 +216,32 @@ def from_calls(name: str, sessions: Iterable[Sequence[Call]], seed: int, rate: f
     InputError
         No session has a turn.
     """
-    notes = {"calls_without_context": 0, "outputs_filled_in": 0, "gaps_start_to_start": 0}
+    notes = dict.fromkeys(NOTES, 0)
     chosen: list[tuple[Turn, ...]] = []
     for calls in sessions:
-        used = [call for call in calls if call.context_tokens > 0]
-        notes["calls_without_context"] += len(calls) - len(used)
+        used = with_context(calls, notes)
         if used:
-            chosen.append(_turns(used, notes))
+            chosen.append(turns_of(used, notes))
     if not chosen:
         raise InputError(f"{name} has no session with a call that has a context: there is nothing to simulate.")
     arrivals = poisson(seed, rate, len(chosen))
     return Workload(name, rate, tuple(map(Session, arrivals, chosen)), notes)
 
 
-def _turns(calls: Sequence[Call], notes: dict[str, int]) -> tuple[Turn, ...]:
+def with_context(calls: Sequence[Call], notes: dict[str, int]) -> list[Call]:
+    """The calls that are turns: those with a context; the others are counted in `notes`."""
+    used = [call for call in calls if call.context_tokens > 0]
+    notes["calls_without_context"] += len(calls) - len(used)
+    return used
+
+
+def turns_of(calls: Sequence[Call], notes: dict[str, int]) -> tuple[Turn, ...]:
+    """The turns of a session from its calls, as `from_calls` says; what is filled in is counted in `notes`."""
     gaps, latest = [], calls[0].t_us
     for call, after in pairwise(calls):
         notes["gaps_start_to_start"] += call.duration_us is None
         latest = max(latest, call.t_us + (call.duration_us or 0))
+        notes["gaps_floored"] += after.t_us < latest
         gaps.append(max(0, after.t_us - latest))
     notes["outputs_filled_in"] += sum(call.output_tokens is None for call in calls)
     return tuple(Turn(call.context_tokens, max(1, call.output_tokens or 1), gap)

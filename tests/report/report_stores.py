@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+from report_live import live_numbers, live_tables
 from report_samples import BUDGETS, CAPS, DIVIDED, FLOORS, HOST, KSTAR, LEAST, NUMBERS, RATES, ROUTES, THETAS
 from report_tables import sized, tables
 
@@ -132,6 +133,7 @@ def numbers(kind: str) -> dict[str, Number]:
         f"audit.{k}": Number(v, "rows", population="rows of the input", n=None)
         for k, v in {"rows_read": 17_010_000, "rows_used": 17_008_715}.items()
     }
+    found |= {key: Number(value, unit, lo, hi, n=n) for key, (value, unit, lo, hi, n) in live_numbers(kind).items()}
     return dict(sorted(found.items()))
 
 
@@ -186,14 +188,14 @@ AUDIT: dict[str, Any] = {
 
 
 def deep() -> Store:
-    return Store(numbers("deep"), tables("deep"), AUDIT, manifest("research"))
+    return Store(numbers("deep"), tables("deep") | live_tables("deep"), AUDIT, manifest("research"))
 
 
 def shallow() -> Store:
     notes = ["Arrivals are synthetic: times follow a Poisson process with 2 calls/s."]
     return Store(
         numbers("shallow"),
-        tables("shallow"),
+        tables("shallow") | live_tables("shallow"),
         AUDIT,
         manifest("chat")
         | {

@@ -22,6 +22,11 @@ class Queue:
             depth += 1
         return depth
 
+    def cut(self, session: int, depth: int) -> None:
+        """Blocks from `depth` on have another content from now on than the session's: they stay where they are."""
+        self.free = [(-1, id(block)) if block is not None and block[0] == session and block[1] >= depth else block
+                     for block in self.free]
+
     def serve(self, session: int, blocks: int) -> bool:
         """A request that needs so many blocks comes and goes."""
         hits = [(session, depth) for depth in range(min(self.cached(session), blocks))]
@@ -33,12 +38,16 @@ class Queue:
         return True
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=25))
-def test_sessions_that_grow_lose_what_a_free_queue_takes(requests: list[tuple[int, int]]) -> None:
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.none() | st.integers(0, 6)), max_size=25))
+def test_sessions_lose_what_a_free_queue_takes(requests: list[tuple[int, int, int | None]]) -> None:
     pool, queue = DevicePool(CAPACITY), Queue()
     length = dict.fromkeys(range(4), 1)
-    for session, more in requests:
+    for session, more, kept in requests:
+        if kept is not None and kept < length[session]:
+            pool.cut(session, kept)
+            queue.cut(session, kept)
+            length[session] = max(1, kept)
         length[session] += more
         blocks = length[session]
         hit = min(pool.cached(session), blocks)
@@ -47,7 +56,7 @@ def test_sessions_that_grow_lose_what_a_free_queue_takes(requests: list[tuple[in
         assert served == queue.serve(session, blocks)
         if served:
             pool.release(session, blocks - hit, blocks)
-        assert pool.used == sum(pool.cached(s) for s in range(4)) <= CAPACITY
+        assert pool.used == CAPACITY - queue.free.count(None) <= CAPACITY
         assert [pool.cached(s) for s in range(4)] == [queue.cached(s) for s in range(4)]
 
 
@@ -66,11 +75,15 @@ def test_two_requests_of_a_session_share_what_is_cached() -> None:
     assert pool.cached(0) == 4
 
 
-def test_a_cut_context_gives_its_blocks_back() -> None:
+def test_blocks_of_a_context_that_changed_go_when_room_is_needed() -> None:
     pool = DevicePool(10)
-    assert pool.reserve(0, 8)
-    pool.release(0, 8, 8)
-    pool.cut(0, 3)
-    assert (pool.used, pool.cached(0)) == (3, 3)
-    assert pool.reserve(1, 10)
-    assert (pool.used, pool.cached(0)) == (10, 0)
+    assert pool.reserve(0, 2)
+    pool.release(0, 2, 2)
+    assert pool.reserve(1, 8)
+    pool.release(1, 8, 8)
+    pool.cut(1, 3)
+    assert (pool.used, pool.cached(1)) == (10, 3)
+    assert pool.reserve(2, 4)  # two of the session that has been idle longest, then two that nobody finds
+    assert (pool.used, pool.cached(0), pool.cached(1)) == (10, 0, 3)
+    assert pool.reserve(3, 4)  # the other three, and then the deepest of what can be found
+    assert (pool.used, pool.cached(1)) == (10, 2)

@@ -16,7 +16,7 @@ from replay.tier.fairness import fairness
 from replay.tier.metrics import nearest_rank, summarize
 from replay.tier.published import printed
 from replay.tier.record import Outcome, TurnRecord
-from replay.tier.uncertainty import spreads
+from replay.tier.uncertainty import hit_interval, spreads
 
 
 def record(session: int, turn: int, arrival: int, first: int, end: int, prompt: int = 10, device: int = 0,
@@ -95,6 +95,16 @@ def test_intervals_match_a_bootstrap_written_out() -> None:
     values.sort()
     assert mine.lo == pytest.approx(values[50] / 1e6, rel=0.05)
     assert mine.hi == pytest.approx(values[1949] / 1e6, rel=0.05)
+
+
+def test_intervals_of_hit_rates_draw_whole_sessions() -> None:
+    # Two sessions: 8 of 10 tokens asked for were found, and 0 of 30. Drawn twice: 0, 0.2 or 0.8.
+    run = outcome(record(0, 0, 0, 1, 2, 20, 10, 8), record(1, 0, 0, 1, 2, 20), record(1, 1, 0, 1, 2, 10))
+    assert hit_interval([run], 400) == (0.0, 0.8)
+    alike = outcome(*(record(i, 0, 0, 1, 2, 10 * (i + 1), 0, 5 * (i + 1)) for i in range(6)))
+    assert hit_interval([alike, alike], 50) == (0.5, 0.5)
+    nothing = outcome(record(0, 0, 0, 1, 2, 20, 20))
+    assert hit_interval([nothing], 10) is None
 
 
 def test_fairness_by_hand() -> None:
@@ -244,7 +254,8 @@ def test_sessions_of_a_call_log(tmp_path: Path, capsys: pytest.CaptureFixture[st
     said = capsys.readouterr()
     assert "1 of 4 calls have no session id and are left out." in said.err
     cell = json.loads(said.out)["cells"][0]
-    assert cell["notes"] == {"calls_without_context": 0, "outputs_filled_in": 2, "gaps_start_to_start": 0}
+    assert cell["notes"] == {"calls_without_context": 0, "outputs_filled_in": 2, "gaps_start_to_start": 0,
+                             "gaps_floored": 0}
     turns = [json.loads(line) for line in (tmp_path / "turns.jsonl").read_text().splitlines()]
     assert len(turns) == 2 * 2 * 3
     second = [turn for turn in turns if turn["turn"] == 1]

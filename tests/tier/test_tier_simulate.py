@@ -113,6 +113,20 @@ def test_a_context_that_shrank_keeps_its_first_tokens() -> None:
     assert [record.tier_hit_tokens for record in outcome.records] == [0, 0, 0]
 
 
+def test_what_a_prompt_shares_may_be_said() -> None:
+    # 40 tokens and 11 of output: the next prompt has 25 in common with the 40, two whole blocks, and not the output.
+    for shared, found in ((25, 20), (40, 40), (0, 0), (None, 50)):
+        outcome = simulate(workload((0, [(40, 12, 100), (70, 1, 0, shared)])), PLAIN, Condition("none", 10), 0)
+        assert [record.device_hit_tokens for record in outcome.records] == [0, found]
+
+
+def test_a_probe_asks_for_what_the_next_turn_may_find() -> None:
+    for shared, prompt in ((20, 20), (None, 32)):
+        one = workload((0, [(20, 12, 1000), (40, 1, 0, shared)]))
+        outcome = simulate(one, PLAIN, Condition("lru", 100, warm_lead_us=100), 0)
+        assert [probe.prompt_tokens for probe in outcome.probes] == [prompt]
+
+
 def test_what_does_not_fit_the_device_is_refused() -> None:
     with pytest.raises(InputError, match=r"turn 2 of session 1 of the draw has 101 tokens, and the device holds 100"):
         simulate(workload((0, [(10, 1, 0), (100, 1, 0)])), PLAIN, Condition("none", 10), 0)
@@ -125,7 +139,20 @@ def test_lines_are_json() -> None:
         '"prompt_tokens":6,"output_tokens":7,"device_hit_tokens":0,"tier_hit_tokens":1,"prefilled_tokens":5}']
 
 
-TURNS = st.lists(st.builds(Turn, st.integers(1, 60), st.integers(1, 20), st.integers(0, 400)), min_size=1, max_size=6)
+DRAWN = st.tuples(st.builds(Turn, st.integers(1, 60), st.integers(1, 20), st.integers(0, 400), st.none()),
+                  st.none() | st.integers(0, 60))
+
+
+def _possible(drawn: list[tuple[Turn, int | None]]) -> list[Turn]:
+    """Turns that share no more than they and the ones before them have."""
+    turns: list[Turn] = []
+    for turn, shared in drawn:
+        most = min(turn.prompt_tokens, turns[-1].prompt_tokens if turns else 0)
+        turns.append(turn._replace(shared_tokens=None if shared is None else min(shared, most)))
+    return turns
+
+
+TURNS = st.lists(DRAWN, min_size=1, max_size=6).map(_possible)
 SESSIONS = st.lists(st.builds(Session, st.integers(0, 500), TURNS.map(tuple)), min_size=1, max_size=6)
 CONDITIONS = st.builds(Condition, st.sampled_from(sorted(known_policies())), st.integers(10, 300),
                        st.builds(HintPlan, st.sampled_from(["exact", "noise50", "none"]),
@@ -173,7 +200,8 @@ def test_what_holds_in_any_run(watched: None, sessions: list[Session], condition
         if r.turn:
             before = sessions[r.session].turns[r.turn - 1]
             assert r.arrival_us == ends[r.session, r.turn - 1] + before.gap_us
-            assert r.device_hit_tokens + r.tier_hit_tokens <= before.prompt_tokens + before.output_tokens
+            most = before.prompt_tokens + before.output_tokens if turn.shared_tokens is None else turn.shared_tokens
+            assert r.device_hit_tokens + r.tier_hit_tokens <= most
         else:
             assert r.arrival_us == sessions[r.session].arrival_us
             assert r.device_hit_tokens == r.tier_hit_tokens == 0

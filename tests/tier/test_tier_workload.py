@@ -76,7 +76,8 @@ def test_sessions_of_a_log() -> None:
     load = from_calls("log", calls, 1, 1.0)
     assert [s.turns for s in load.sessions] == [
         (Turn(10, 2, 0), Turn(20, 1, 0), Turn(30, 3, 220), Turn(40, 1, 0))]
-    assert load.notes == {"calls_without_context": 2, "outputs_filled_in": 1, "gaps_start_to_start": 1}
+    assert load.notes == {"calls_without_context": 2, "outputs_filled_in": 1, "gaps_start_to_start": 1,
+                          "gaps_floored": 2}
     with pytest.raises(InputError, match="nothing to simulate"):
         from_calls("log", calls[1:], 1, 1.0)
 
