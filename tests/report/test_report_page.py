@@ -144,7 +144,7 @@ def test_a_figure_that_cannot_be_drawn_leaves_its_question_and_the_reason(pages)
     page = pages["unknown"]
     assert "<svg" not in page
     assert "How deep are sessions, and does context grow along them?" in page
-    assert page.count("Not drawn:") == 15
+    assert page.count("Not drawn:") == 18
     assert "no row has a session id (0 of 250 rows)" in page
     assert "This trace cannot say:" in page
 
