@@ -5,6 +5,7 @@ It runs in an environment of its own, since vLLM pins what we use as well. `make
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import random
@@ -31,6 +32,9 @@ _DEFAULT_PYTHON = Path(__file__).resolve().parents[2] / ".venv-live" / "bin" / "
 #: Below the ports that the system gives to outgoing connections: one of those could take it while the server loads.
 _PORTS = range(20_000, 32_000)
 _POLL_S = 0.2
+#: Looked up before a fork, in which nothing should be loaded.
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
+_PR_SET_PDEATHSIG = 1
 _LAST_LINES = 25
 
 
@@ -145,7 +149,8 @@ class LiveServer:
         with log.open("wb") as file:
             # A group of its own: its children end with it, and a Ctrl-C is for us alone.
             self._process = subprocess.Popen(launch.line(port), stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-                                             cwd=self._folder.name, env=self._environment(), start_new_session=True)
+                                             cwd=self._folder.name, env=self._environment(), start_new_session=True,
+                                             preexec_fn=_end_with_parent)
         self.pid = self._process.pid
         try:
             self._await(ready_s)
@@ -230,6 +235,12 @@ class LiveServer:
 
     def _error(self, what: str) -> ServerError:
         return ServerError(f"{what}. Its log, {escaped(str(self.log))}, ends with:\n{self.last_lines()}")
+
+
+def _end_with_parent() -> None:
+    """In the child: SIGTERM when the thread that started it is gone, even if that was killed; Linux alone has this."""
+    if _PRCTL is not None:
+        _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _free_port() -> int:

@@ -260,7 +260,9 @@ def test_a_wrong_port(run: Run, tmp_path: Path) -> None:
     assert "Is a vLLM server running there?" in err
 
 
-def test_a_run_that_is_stopped_leaves_no_server_and_goes_on(run: Run, tmp_path: Path, python: Path) -> None:
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_leaves_no_server_and_goes_on(run: Run, tmp_path: Path, python: Path,
+                                                            way: signal.Signals) -> None:
     assert run("--conditions", "lru")[0] == 0
     command = [sys.executable, "-m", "pipelines.cli", "live", str(tmp_path / "calls.csv"), "--python", str(python),
                "--rate", "20", "--seeds", "1", "--out", str(tmp_path / "out"), "--conditions", "lru,gate"]
@@ -268,19 +270,25 @@ def test_a_run_that_is_stopped_leaves_no_server_and_goes_on(run: Run, tmp_path: 
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stderr is not None
         try:
-            deadline = time.monotonic() + 60
-            while not any(path.stat().st_size for path in (tmp_path / "out" / "cells").glob(
-                    "gate,*/turns.partial.jsonl")) and time.monotonic() < deadline:
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
+            wait_for(lambda: any(path.stat().st_size for path in (tmp_path / "out" / "cells").glob(
+                "gate,*/turns.partial.jsonl")))
+            process.send_signal(way)
             code, err = process.wait(30), process.stderr.read()
         finally:
             process.kill()
-    assert code == 130
-    assert "stopped; finished conditions are kept, and the same command goes on from there." in err
-    assert not [line for line in processes() if str(tmp_path) in line]
+    if way == signal.SIGINT:
+        assert code == 130
+        assert "stopped; finished conditions are kept, and the same command goes on from there." in err
+    wait_for(lambda: not [line for line in processes() if str(tmp_path) in line])
     code, out, err = run("--conditions", "lru,gate")
     assert (code, "1 of 2 are finished and kept." in err, "not finished" in out) == (0, True, False)
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def processes() -> list[str]:

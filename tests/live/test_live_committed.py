@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from figures.registry import all_figures
 from metrics.core.store import Results
 from pipelines.cli import main
 from pipelines.live_options import parse_live
@@ -102,6 +103,9 @@ def test_the_report_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert results.numbers["live.of.lru.turns"].value == 2_126
     assert results.numbers["live.best.tier_hit_rate"].command.startswith("kvcensus live --out OUT --workload swe ")
     assert results.numbers["depth.p50"].command.endswith("--live LIVE")
+    for spec in [spec for spec in all_figures() if spec.asked_by == "live."]:
+        sizes = {key: results.numbers[key].n for key in spec.keys if results.numbers[key].value is not None}
+        assert set(sizes.values()) == {sizes[key] for key, _ in spec.counts if key in sizes}, spec.name
     page = (tmp_path / "out" / "all" / "report.html").read_text(encoding="utf-8")
     assert 'id="fig12c"' in page
     assert "kvcensus live --out OUT --workload swe" in page
