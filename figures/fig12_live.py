@@ -45,7 +45,7 @@ def _first_tokens(ax: Axes, results: ResultsLike) -> None:
 
 def _headline(results: ResultsLike) -> Sentence:
     best, control = value_of(results, _BEST), value_of(results, _CONTROL)
-    start = ("The tier pays only if it is told what to refuse"
+    start = ("The tier gives back more than it takes only if it is told what to refuse"
              if value_of(results, "live.best.stored_per_reloaded") is not None
              and value_of(results, "live.best.stored_per_reloaded") < 1 and best >= 2 * control
              else "Policies hardly differ" if best - control < lived.SAME else "The policy decides what the tier finds")
@@ -85,8 +85,8 @@ FIGURE = FigureSpec(
     population="turns that did not fail, of the seeds that are finished; warm probes are no turns",
     counts=((_BEST, "turns under the best policy"), (_CONTROL, "turns under the control"),
             ("live.conditions", "conditions"), ("live.unfinished", "conditions and seeds")),
-    wording="“Hardly differ”: within one point. “Only if it is told what to refuse”: the best policy finds twice as "
-    "much and stores less than it reloads. Points of fewer than ten turns are not drawn.",
+    wording="“Hardly differ”: within one point. “Only if it is told what to refuse”, in bytes: the best policy finds "
+    "twice as much and stores less than it reloads. Points of fewer than ten turns are not drawn.",
     caution="Sessions and sizes are those of the live run, which need not be those of this log, and may be to scale. "
     "Times are those of its machine: with a tiny model on a CPU a reload takes as long as a prefill.",
     in_summary=False,

@@ -23,8 +23,8 @@ def print_live(found: Findings) -> None:
     asked = found.asked
     say(f"{asked.command}\n")
     load = next(iter(asked.workloads.values()))
-    say(f"{len(load.sessions):,} sessions, {load.turns:,} turns a seed; seeds "
-        f"{', '.join(str(seed) for seed in asked.workloads)}; tokens times {asked.scale['tokens']}, gaps times "
+    turns = ", ".join(f"{each.turns:,} of seed {seed}" for seed, each in asked.workloads.items())
+    say(f"{len(load.sessions):,} sessions a seed; turns: {turns}; tokens times {asked.scale['tokens']}, gaps times "
         f"{asked.scale['time']}; {load.rate:g} sessions/s")
     live, tokens = ([getattr(each, name) for each in found.pressure] for name in ("live_sessions", "live_tokens"))
     say(f"if turns took no time, at p95 over time {_span(live)} sessions would be live with {_span(tokens)} tokens")

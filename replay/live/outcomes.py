@@ -80,7 +80,8 @@ def outcome_of(turns: Sequence[LiveTurn], counters: Mapping[str, Any]) -> Outcom
     """The turns that did not fail, as the simulator has them. A turn comes when it is sent."""
     records = sorted((turn.probe, turn.end_us, _record(turn)) for turn in turns if turn.error is None)
     ended, probes = ([record for warm, _, record in records if warm == probe] for probe in (False, True))
-    return Outcome(ended, probes, max(turn.end_us for turn in turns), dict(counters))
+    return Outcome(ended, probes, max(turn.end_us for turn in turns), dict(counters),
+                   {turn.session: turn.arrival_us for turn in turns})
 
 
 def _record(turn: LiveTurn) -> TurnRecord:

@@ -14,6 +14,13 @@ from replay.live.simulated import Simulated
 __all__ = ["declared_live", "live_study"]
 
 _POPULATION = "turns that were sent to a real server and did not fail, of the seeds that are finished"
+#: What is not counted in turns that did not fail.
+_POPULATIONS = {
+    "errors": "turns that were sent to a real server, of the seeds that are finished",
+    "late_ttft_mean_s": f"second and later {_POPULATION}",
+    "jct_mean_s": f"sessions with {_POPULATION}", "jct_p90_s": f"sessions with {_POPULATION}",
+    "improved": "sessions that have turns under the control, too; of the seeds that are finished",
+}
 _NOBODY = "no condition is finished"
 _NOT_SIMULATED = "nothing is simulated where the server's sizes are not known"
 _MOST_TURNS = 100
@@ -42,7 +49,8 @@ _OF: dict[str, tuple[str, str, Callable[[Row], float | None]]] = {
     "turns": ("turns", "turns that did not fail", lambda row: row.summary.turns),
     "errors": ("turns", "turns that failed", lambda row: row.errors),
     "tier_hit_rate": ("share", "tokens found in the tier / tokens asked of it, which are prompt tokens not found on "
-                      "the device; 2.5 to 97.5 % of bootstrap replicates over whole sessions",
+                      "the device; 0 under none, which has no tier; 2.5 to 97.5 % of bootstrap replicates over whole "
+                      "sessions",
                       lambda row: row.summary.tier_hit_rate),
     "device_hit_share": ("share", "prompt tokens found on the device / prompt tokens",
                          lambda row: row.summary.device_hit_share),
@@ -50,7 +58,7 @@ _OF: dict[str, tuple[str, str, Callable[[Row], float | None]]] = {
     "late_ttft_mean_s": ("s", "the same, of second and later turns", lambda row: row.summary.late_ttft_mean_s),
     "latency_p95_s": ("s", "p95 of the time from a turn's start to its last token; 2.5 to 97.5 % of bootstrap "
                       "replicates over whole sessions", lambda row: row.summary.latency_p95_s),
-    "jct_mean_s": ("s", "mean time from a session's first start to its last end", lambda row: row.summary.jct_mean_s),
+    "jct_mean_s": ("s", "mean time from a session's arrival to its last end", lambda row: row.summary.jct_mean_s),
     "jct_p90_s": ("s", "p90 of the same", lambda row: row.summary.jct_p90_s),
     "turns_per_s": ("turns/s", "turns / time until the last one ended", lambda row: row.summary.turns_per_s),
     "stored_bytes": ("bytes", "bytes stored in the tier", lambda row: row.summary.stored_bytes),
@@ -83,7 +91,7 @@ _CONDITIONS = TableSpec("live_conditions", "one condition on a real server", (
     Column("ttft_mean_s", pa.float64(), "mean time to first token"),
     Column("late_ttft_mean_s", pa.float64(), "the same, of second and later turns"),
     Column("latency_p95_s", pa.float64(), "p95 of the time from a turn's start to its last token"),
-    Column("jct_mean_s", pa.float64(), "mean time from a session's first start to its last end"),
+    Column("jct_mean_s", pa.float64(), "mean time from a session's arrival to its last end"),
 ))
 _TTFT = TableSpec("live_ttft", "the turns of one place in their sessions, under one condition", (
     Column("condition", pa.string(), "as in live_conditions"),
@@ -114,14 +122,16 @@ def _declared(found: analysis.Findings) -> Iterator[Number]:
     yield Number("live.best", "name", "the condition with the highest hit rate of the tier", _POPULATION)
     for name, where in (("control", control), ("best", best)):
         for metric, (unit, method, _) in _OF.items():
-            yield Number(f"live.{name}.{metric}", unit, f"{method}, {where}", _POPULATION)
+            yield Number(f"live.{name}.{metric}", unit, f"{method}, {where}",
+                         _POPULATIONS.get(metric, _POPULATION))
     yield Number("live.simulated.most_points", "share", "largest difference in the tier's hit rate between server and "
                  "simulator, over conditions with a tier", _POPULATION)
     yield Number("live.simulated.most_points_at_starts", "share", "the same, with every turn at the time that it came "
                  "live", _POPULATION)
     for label in found.rows:
         for metric, (unit, method, _) in _OF.items():
-            yield Number(f"live.of.{label}.{metric}", unit, f"{method}, under {label}", _POPULATION)
+            yield Number(f"live.of.{label}.{metric}", unit, f"{method}, under {label}",
+                         _POPULATIONS.get(metric, _POPULATION))
 
 
 def live_study(found: analysis.Findings) -> Findings:
@@ -157,8 +167,21 @@ def _set(told: Findings, prefix: str, row: Row | None) -> None:
         "latency_p95_s": None if spread is None else (spread.by_session.lo, spread.by_session.hi)}
     for metric, (_, _, value) in _OF.items():
         low, high = bounds.get(metric) or (None, None)
-        told.set(f"{prefix}.{metric}", value(row), row.summary.turns, low=low, high=high,
+        told.set(f"{prefix}.{metric}", value(row), _counted(row, metric), low=low, high=high,
                  why="there is nothing to compare with, or to divide by")
+
+
+def _counted(row: Row, metric: str) -> int:
+    """How many a number rests on: turns, or what `_POPULATIONS` says."""
+    if metric == "errors":
+        return row.summary.turns + row.errors
+    if metric == "late_ttft_mean_s":
+        return sum(each.turns for each in row.first_tokens if each.turn > 1)
+    if metric.startswith("jct"):
+        return row.summary.sessions
+    if metric == "improved":
+        return 0 if row.paired is None else row.paired.gains["all"].sessions
+    return row.summary.turns
 
 
 def _errors(told: Findings, found: analysis.Findings) -> None:

@@ -40,9 +40,9 @@ def fairness(outcomes: Sequence[Outcome], control: Sequence[Outcome]) -> dict[st
         size: dict[int, int] = {}
         for record in sorted(other.records):
             size[record.session] = record.prompt_tokens
-        theirs = completion_times(other.records)
+        theirs = completion_times(other)
         gains += [(size[session], 1 - time / theirs[session])
-                  for session, time in completion_times(mine.records).items()]
+                  for session, time in completion_times(mine).items()]
     gains.sort()
     found = {"all": _gains([gain for _, gain in gains])}
     ends = [len(gains) * i // len(CLASSES) for i in range(len(CLASSES) + 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from replay.tier.record import Outcome, TurnRecord
+from replay.tier.record import Outcome
 
 __all__ = ["Summary", "completion_times", "nearest_rank", "summarize"]
 
@@ -16,7 +16,7 @@ class Summary:
 
     Attributes
     ----------
-    turns, probes : int
+    turns, sessions, probes : int
     ttft_mean_s, ttft_p50_s, ttft_p95_s, ttft_p99_s : float
         From a turn's arrival to its first token.
     late_ttft_mean_s : float or None
@@ -41,6 +41,7 @@ class Summary:
     """
 
     turns: int
+    sessions: int
     probes: int
     ttft_mean_s: float
     ttft_p50_s: float
@@ -68,12 +69,12 @@ def summarize(outcomes: Sequence[Outcome]) -> Summary:
     ttft = sorted(record.first_token_us - record.arrival_us for record in records)
     late = [record.first_token_us - record.arrival_us for record in records if record.turn]
     latency = sorted(record.end_us - record.arrival_us for record in records)
-    jct = sorted(time for outcome in outcomes for time in completion_times(outcome.records).values())
+    jct = sorted(time for outcome in outcomes for time in completion_times(outcome).values())
     prompt, device, tier = (sum(getattr(record, name) for record in records)
                             for name in ("prompt_tokens", "device_hit_tokens", "tier_hit_tokens"))
     stored, reloaded = (_total(outcomes, name) for name in ("stored_bytes", "reloaded_bytes"))
     return Summary(
-        turns=len(records), probes=sum(len(outcome.probes) for outcome in outcomes),
+        turns=len(records), sessions=len(jct), probes=sum(len(outcome.probes) for outcome in outcomes),
         ttft_mean_s=_mean(ttft), ttft_p50_s=nearest_rank(ttft, 50) / 1e6, ttft_p95_s=nearest_rank(ttft, 95) / 1e6,
         ttft_p99_s=nearest_rank(ttft, 99) / 1e6, late_ttft_mean_s=_mean(late) if late else None,
         latency_mean_s=_mean(latency), latency_p95_s=nearest_rank(latency, 95) / 1e6,
@@ -85,14 +86,14 @@ def summarize(outcomes: Sequence[Outcome]) -> Summary:
         evicted=_classes(outcomes, "evicted"))
 
 
-def completion_times(records: Iterable[TurnRecord]) -> dict[int, int]:
+def completion_times(outcome: Outcome) -> dict[int, int]:
     """Session -> microseconds from its first arrival to its last end."""
-    first: dict[int, int] = {}
+    first = dict(outcome.arrivals)
     last: dict[int, int] = {}
-    for record in records:
+    for record in outcome.records:
         first[record.session] = min(record.arrival_us, first.get(record.session, record.arrival_us))
         last[record.session] = max(record.end_us, last.get(record.session, 0))
-    return {session: last[session] - first[session] for session in first}
+    return {session: end - first[session] for session, end in last.items()}
 
 
 def nearest_rank(ordered: Sequence[int], percent: int) -> int:

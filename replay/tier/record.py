@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 __all__ = ["Outcome", "TurnRecord", "as_lines"]
@@ -51,12 +51,15 @@ class Outcome:
         When the last request ended.
     tier : dict
         Of `Tier.report`, after the last store.
+    arrivals : mapping of int to int
+        Session -> when it arrived, microseconds, where its first turn came later; else that is its arrival.
     """
 
     records: list[TurnRecord]
     probes: list[TurnRecord]
     end_us: int
     tier: dict[str, object]
+    arrivals: Mapping[int, int] = field(default_factory=dict)
 
 
 def as_lines(records: Iterable[TurnRecord], about: Mapping[str, object]) -> Iterator[str]:

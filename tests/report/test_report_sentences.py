@@ -33,7 +33,7 @@ OPPOSITE = {
     "fig11d": ("A better policy saves memory", "Memory cannot keep misses low here"),
     "fig11e": ("The choice of the hour matters much", "The choice of the hour hardly matters"),
     "fig11f": ("Much moves", "Little moves"),
-    "fig12": ("pays only if it is told what to refuse", "Policies hardly differ"),
+    "fig12": ("gives back more than it takes only if it is told what to refuse", "Policies hardly differ"),
     "fig12b": ("Storing pays", "More is stored than comes back"),
     "fig12c": ("The simulator is right", "The simulator is off"),
 }
