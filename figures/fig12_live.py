@@ -84,7 +84,8 @@ FIGURE = FigureSpec(
     "after the one before had ended. What the tier is asked for are the prompt tokens that the device does not have.",
     population="turns that did not fail, of the seeds that are finished; warm probes are no turns",
     counts=((_BEST, "turns under the best policy"), (_CONTROL, "turns under the control"),
-            ("live.conditions", "conditions"), ("live.unfinished", "conditions and seeds")),
+            ("live.best.late_ttft_mean_s", "second and later of them"), ("live.conditions", "conditions"),
+            ("live.unfinished", "conditions and seeds")),
     wording="“Hardly differ”: within one point. “Only if it is told what to refuse”, in bytes: the best policy finds "
     "twice as much and stores less than it reloads. Points of fewer than ten turns are not drawn.",
     caution="Sessions and sizes are those of the live run, which need not be those of this log, and may be to scale. "

@@ -10,12 +10,14 @@ from matplotlib.ticker import FuncFormatter
 from figures.source import Row
 from figures.units import short_time
 
-__all__ = ["MOST", "RIGHT", "ROUGH", "SAME", "conditions", "seconds_axis"]
+__all__ = ["MOST", "ON_TIME", "RIGHT", "ROUGH", "SAME", "conditions", "seconds_axis"]
 
 #: Conditions that are drawn; the table has them all.
 MOST = 6
 #: Differences of shares: policies that hardly differ; a simulator that is right, or roughly.
 SAME, RIGHT, ROUGH = 0.01, 0.01, 0.03
+#: Seconds by which a turn may be late.
+ON_TIME = 0.1
 
 
 def conditions(data: Iterable[Row]) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from metrics.core.geometry import GEOMETRIES, find_geometry
 from pipelines.policy_options import NUMBER, count
+from replay.live.http import parse_address
 from replay.tier.platform import load_server, servers
 from telemetry.errors import UsageError, quoted
 
@@ -90,6 +91,8 @@ def server_options(given: argparse.Namespace) -> ServerOptions:
     """
     if given.server_url is not None and given.serve != TINY:
         raise UsageError("--server-url and --serve exclude each other: choose one.")
+    if given.server_url is not None:
+        parse_address(given.server_url)
     if given.server_url is None and given.serve != TINY and given.geometry is None:
         raise UsageError(f"--serve {quoted(given.serve)} needs the --geometry of its KV cache.")
     if given.geometry is not None:

@@ -215,7 +215,8 @@ def _first_tokens(outcomes: Iterable[Outcome]) -> list[FirstTokens]:
 
 
 def _fidelity(cells: Iterable[LiveCell]) -> Fidelity:
-    late = sorted(turn.start_us - turn.planned_us for cell in cells for turn in cell.turns)
+    late = sorted(turn.start_us - turn.planned_us for cell in cells for turn in cell.turns
+                  if not turn.probe and turn.error is None)
     return Fidelity(nearest_rank(late, 50) / 1e6, nearest_rank(late, 95) / 1e6, late[-1] / 1e6,
                     tuple(nearest_rank(late, percent) / 1e6 for percent in range(1, 101)))
 

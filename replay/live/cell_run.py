@@ -36,6 +36,9 @@ from telemetry.errors import InputError
 
 __all__ = ["Cell", "run_cell"]
 
+#: Without it a server that says of no answer what it found may have found something.
+_HITS = "vllm:prefix_cache_hits_total"
+
 #: A server that has answered everything may still store: its counters are read when they stand still, or after so long.
 _SETTLE_S = 5.0
 _LOOK_S = 0.5
@@ -147,6 +150,9 @@ def _join(path: Path, launch: Launch | None) -> None:
     assert not torn, "every line was written"
     loaded = _loaded(path / DECISIONS, launch)
     told = any(turn.cached_tokens is not None for turn in turns)
+    if not told and (_HITS not in after or after.total(_HITS) > before.total(_HITS)):
+        raise InputError("no answer of the server says how many tokens of its prompt were found. Start it with "
+                         "--enable-prompt-tokens-details.")
     with (path / TURNS).open("w", encoding="utf-8") as file:
         file.writelines(as_line(_joined(turn, told, loaded)) for turn in turns)
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from replay.live.cells import COUNTERS, PARTIAL, CellFolder, read_json
+from replay.live.counted import counted
 from replay.live.results import Asked
+from replay.live.scrape import Scrape
 from replay.live.turns import LiveTurn, read_turns
 from replay.tier.record import Outcome, TurnRecord
-from telemetry.errors import InputError
+from telemetry.errors import InputError, escaped
 
 __all__ = ["LiveCell", "outcome_of", "read_cells"]
 
@@ -71,9 +73,25 @@ def _cell(label: str, seed: int, folder: CellFolder, planned: int) -> LiveCell:
             problem += "; the last line of its turns is torn"
         return LiveCell(label, seed, problem, seen, planned, [], {}, None)
     turns, _ = read_turns(folder.turns)
-    counters = read_json(folder.path / COUNTERS)
+    counters = _counters(folder.path / COUNTERS)
     done = any(turn.error is None and not turn.probe for turn in turns)
     return LiveCell(label, seed, None, planned, planned, turns, counters, outcome_of(turns, counters) if done else None)
+
+
+def _counters(path: Path) -> dict[str, Any]:
+    """What `counted` has written."""
+    found = read_json(path)
+    counts = counted(Scrape({}), Scrape({}))
+    if set(found) != set(counts) or not all(_alike(found[name], value) for name, value in counts.items()):
+        raise InputError(f"{escaped(str(path))} is damaged: it lacks counters, or has others. Remove the folder that "
+                         "it lies in, and run the same command again.")
+    return found
+
+
+def _alike(value: object, counted: object) -> bool:
+    if isinstance(counted, dict):
+        return isinstance(value, dict) and all(type(each) is int for each in value.values())
+    return type(value) is int
 
 
 def outcome_of(turns: Sequence[LiveTurn], counters: Mapping[str, Any]) -> Outcome:

@@ -155,10 +155,12 @@ def _as_json(asked: Asked) -> dict[str, Any]:
 def _from_json(found: Mapping[str, Any]) -> Asked:
     rows = {row["label"]: Condition(row["policy"], row["tier_bytes"], HintPlan(row["gap"], row["last"]),
                                     row["parameters"], row["warm_lead_us"]) for row in found["rows"]}
-    server = found["server"]
+    server, scale = found["server"], found["scale"]
+    if not rows or not found["seeds"] or {*scale} != {"tokens", "time"}:
+        raise ValueError("it asks for no condition, no seed, or no scale")
     return Asked(found["command"], rows, {each["seed"]: _workload(each) for each in found["seeds"]},
                  {each["seed"]: tuple(session["sampled"] for session in each["sessions"]) for each in found["seeds"]},
-                 None if server is None else ServerFacts(**server), found["scale"])
+                 None if server is None else ServerFacts(**server), scale)
 
 
 def _workload(found: Mapping[str, Any]) -> Workload:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
 import re
-import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ def metrics_text(url: str, timeout_s: float = 10.0) -> str:
     try:
         with urllib.request.urlopen(f"{url}/metrics", timeout=timeout_s) as answer:
             return str(answer.read().decode("utf-8", errors="replace"))
-    except (urllib.error.URLError, OSError) as error:
+    except (http.client.HTTPException, OSError, ValueError) as error:
         raise InputError(f"{url}/metrics gave no answer: {error}. Is the server running?") from error
 
 

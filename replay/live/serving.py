@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import subprocess
-import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -156,6 +156,6 @@ def _asked(url: str) -> Mapping[str, object]:
     try:
         with urllib.request.urlopen(url, timeout=_ASK_S) as answer:
             found = json.loads(answer.read())
-    except (urllib.error.URLError, OSError, ValueError) as error:
+    except (http.client.HTTPException, OSError, ValueError) as error:
         raise InputError(f"{url} gave no answer that can be read: {error}. Is a vLLM server running there?") from error
     return found if isinstance(found, dict) else {}

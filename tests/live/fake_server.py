@@ -26,6 +26,7 @@ class FakeServer(ThreadingHTTPServer):
         self.asked: list[dict[str, Any]] = []
         self.names: list[str] = []
         self.times: list[float] = []
+        self.hits = 0
         self.behave = lambda count: "answer"
         self.closing = threading.Event()
         self._known: set[tuple[int, ...]] = set()
@@ -48,6 +49,7 @@ class FakeServer(ThreadingHTTPServer):
             cached = 0
             while cached + BLOCK < len(prompt) and tuple(prompt[:cached + BLOCK]) in self._known:
                 cached += BLOCK
+            self.hits += cached
             self._known |= {tuple(prompt[:end]) for end in range(BLOCK, len(prompt) + 1, BLOCK)}
             return len(self.asked), cached
 
@@ -60,7 +62,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing."""
 
     def do_GET(self) -> None:
-        texts = {"/metrics": b"# HELP nothing\nfake_total 1.0\n", "/health": b"", "/version": b'{"version": "0"}'}
+        metrics = f"# HELP nothing\nfake_total 1.0\nvllm:prefix_cache_hits_total {self.server.hits}.0\n"
+        texts = {"/metrics": metrics.encode(), "/health": b"", "/version": b'{"version": "0"}'}
         text = texts.get(self.path, b"")
         self.send_response(200 if self.path in texts else 404)
         self.send_header("Content-Length", str(len(text)))
@@ -88,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._event({"choices": [{"text": "w"}]})
         if behaviour == "cut":
             return
-        details = {"cached_tokens": cached} if cached else None  # as vLLM does
+        details = {"cached_tokens": cached} if cached and behaviour != "silent" else None  # vLLM does not say 0
         self._event({"choices": [], "usage": {"prompt_tokens": len(body["prompt"]), "completion_tokens": tokens,
                                               "prompt_tokens_details": details}})
         self._chunk(b"data: [DONE]\n\n")

@@ -24,8 +24,7 @@ from telemetry.errors import InputError
 
 S = 1_000_000
 FACTS = ServerFacts("cpu-tiny", 1024, 32, 64, 8, 2048, 512)
-NO_COUNTERS = {"stored_bytes": 0, "reloaded_bytes": 0, "stores_refused": 0, "refused": {}, "evicted": {},
-               "preemptions": 0}
+NO_COUNTERS = counted(parse_metrics(""), parse_metrics(""))
 
 
 def turn(session: int, number: int, start: int, end: int, *, ttft: int | None = S, prompt: int = 100, cached: int = 0,

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -250,6 +251,55 @@ def test_a_server_that_runs_already(run: Run, tmp_path: Path) -> None:
         assert "/v1/models gave no answer that can be read" in err
 
 
+def test_a_server_that_does_not_say_what_it_found(run: Run) -> None:
+    with fake_server() as server:
+        server.behave = lambda count: "silent"
+        code, out, err = run("--conditions", "lru", "--server-url", server.url, "--model", "m")
+    assert code == 3
+    assert "no answer of the server says how many tokens of its prompt were found" in err
+    assert "--enable-prompt-tokens-details" in err
+    assert "found by any cache" not in out
+
+
+@pytest.mark.parametrize(("url", "code", "says"), [
+    ("http://127.0.0.1:abc", 2, "is no address of a server"),
+    ("127.0.0.1:8000", 2, "is no address of a server"),
+    ("http://a b/", 3, "gave no answer that can be read"),
+    ("{ssh}", 3, "gave no answer that can be read"),
+])
+def test_an_address_of_no_server(run: Run, url: str, code: int, says: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        thread = threading.Thread(target=_greet, args=(other,), daemon=True)
+        thread.start()
+        got, out, err = run("--conditions", "lru", "--model", "m", "--server-url",
+                            url.format(ssh=f"http://127.0.0.1:{other.getsockname()[1]}"))
+    assert (got, out) == (code, "")
+    assert says in err
+    assert "Traceback" not in err
+
+
+def _greet(other: socket.socket) -> None:
+    """Answer as a server of another kind does."""
+    with suppress(OSError):
+        client, _ = other.accept()
+        with client:
+            client.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+
+@pytest.mark.parametrize(("name", "content"), [
+    ("counters.json", "{}"), ("counters.json", '{"preemptions": "x"}'),
+    ("run.json", '{"rows": []}'), ("run.json", '{"seeds": []}'), ("run.json", '{"scale": null}'),
+])
+def test_damaged_results(run: Run, tmp_path: Path, name: str, content: str) -> None:
+    assert run("--conditions", "lru")[0] == 0
+    [path] = (tmp_path / "out").rglob(name)
+    path.write_text(json.dumps(json.loads(path.read_text()) | json.loads(content)) if name == "run.json" else content)
+    code, out, err = run(inputs=False)
+    assert (code, out) == (3, "")
+    assert f"{name} is damaged" in err
+    assert "Traceback" not in err
+
+
 def test_a_wrong_port(run: Run, tmp_path: Path) -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
@@ -333,7 +383,7 @@ def test_a_reference_workload(run: Run, python: Path) -> None:
     code, out, err = run(*words, inputs=False)
     assert code == 0, err
     assert out.startswith("kvcensus live --out OUT --workload continuum-d --sessions 2 --seeds 2 --rate 20 ")
-    assert "2 sessions, 12 turns a seed; seeds 1, 2; tokens times 0.01, gaps times 0.01; 20 sessions/s" in out
+    assert "2 sessions a seed; turns: 12 of seed 1, 12 of seed 2; tokens times 0.01, gaps times 0.01; 20 session" in out
     for more, says in ((["--workload", "chat"], "--workload 'chat' is not known. Known: swe, continuum-d."),
                        (["--rate", "log"], "a reference workload has no arrivals of its own"),
                        (["calls.csv"], "--workload and INPUT exclude each other")):
