@@ -10,7 +10,7 @@ from figures.source import ResultsLike, rows, value_of
 from figures.spec import FigureSpec, Panel
 
 _MOST, _AT_STARTS = "live.simulated.most_points", "live.simulated.most_points_at_starts"
-_WORDS = (("tier_hit_rate", "live"), ("simulated_hit_rate", "sim"), ("at_starts_hit_rate", "sim at live starts"))
+_WORDS = (("tier_hit_rate", "live"), ("simulated_hit_rate", "sim"), ("at_starts_hit_rate", "sim, live starts"))
 
 
 def _beside(ax: Axes, results: ResultsLike) -> None:
@@ -73,7 +73,7 @@ FIGURE = FigureSpec(
     subject="how right the simulator is",
     panels=(
         Panel("beside", "Live and simulated", "live_conditions", _beside, (_MOST,),
-              style.Margins(left=0.26, right=0.95, top=0.88)),
+              style.Margins(left=0.31, right=0.95, top=0.88)),
         Panel("late", "Late starts", "live_schedule", _late, ("live.best",), style.Margins(top=0.83)),
     ),
     headline=_headline,

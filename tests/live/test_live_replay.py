@@ -143,7 +143,8 @@ def test_the_servers_own_counts(ran: Any, policy: str) -> None:
     summary = ran["json"][1]["rows"][policy]["summary"]
     assert summary["reloaded_bytes"] * BLOCK == external * BLOCK_BYTES
     assert summary["stored_bytes"] % BLOCK_BYTES == 0
-    assert summary["refused"] == summary["evicted"] == {}
+    assert not any(summary["refused"].values())
+    assert summary["evicted"] == {}
 
 
 @pytest.mark.parametrize("policy", ["lru", "gate"])
