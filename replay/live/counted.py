@@ -16,7 +16,7 @@ _OLD_BYTES, _OLD = "vllm:kv_offload_total_bytes_total", {"store": "GPU_to_CPU", 
 
 
 def counted(before: Scrape, after: Scrape) -> dict[str, Any]:
-    """The counters that grew; 0 and {} for what a server without a tier does not know.
+    """The counters that grew; 0 and {} for what did not, or what a server without a tier does not know.
 
     Returns
     -------
@@ -30,7 +30,7 @@ def counted(before: Scrape, after: Scrape) -> dict[str, Any]:
 
     def by(name: str, label: str) -> dict[str, int]:
         words = sorted({sample.labels[label] for sample in after.samples.get(name, ()) if label in sample.labels})
-        return {word: grown(name, **{label: word}) for word in words}
+        return {word: count for word in words if (count := grown(name, **{label: word}))}
 
     def moved(way: str) -> int:
         name = _BYTES.format(way)

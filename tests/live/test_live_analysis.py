@@ -151,6 +151,8 @@ def test_counters_are_differences() -> None:
     assert (found["evicted"], found["refused"], found["stores_refused"]) == ({"far": 3}, {"admission": 7}, 0)
     fresh = counted(parse_metrics(""), parse_metrics(METRICS % (150, 10, 4, 9, 8)))
     assert (fresh["stored_bytes"], fresh["evicted"]) == (150, {"far": 4})
+    still = parse_metrics(METRICS % (150, 10, 4, 9, 8))
+    assert (counted(still, still)["evicted"], counted(still, still)["refused"]) == ({}, {})
     old = parse_metrics('vllm:kv_offload_total_bytes_total{transfer_type="CPU_to_GPU"} 5\n'
                         'vllm:kv_offload_total_bytes_total{transfer_type="GPU_to_CPU"} 7\n')
     before = counted(parse_metrics(""), old)
