@@ -29,6 +29,7 @@ _COUNTS: Final = frozenset(
         "tokens",
         "turns",
         "events",
+        "instants",
         "rows",
         "objects",
         "models",

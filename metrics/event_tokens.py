@@ -34,8 +34,8 @@ def compute(log: EventLog, found: Findings) -> None:
     found.set("events.sessions_with_falls", row["resumed"], row["n"])
 
 
-_LAST = ("each the last value of the session's counter, where both are known; where one falls below its last value, "
-         "the values before the fall and the last ones are added")
+_LAST = ("each the last value of the session's counter, where both are known; where counters fall, the largest values "
+         "before the fall and after it are added")
 
 METRIC = Metric(
     name="event_tokens",
@@ -50,9 +50,9 @@ METRIC = Metric(
                f"{_LAST}", "sessions that report both counters in one event"),
         Number("events.context_to_output", "ratio", f"sum of context tokens / sum of output tokens, {_LAST}",
                "sessions that report both counters in one event"),
-        Number("events.counter_falls", "events", "events at which a counter is below its last value in the session",
-               "events with a session id"),
-        Number("events.sessions_with_falls", "sessions", "sessions with such an event"),
+        Number("events.counter_falls", "instants", "times of a session at which a counter is below its last known "
+               "value, unless an earlier fall explains that", "events with a session id"),
+        Number("events.sessions_with_falls", "sessions", "sessions with such a time"),
     ),
     compute=compute,
 )

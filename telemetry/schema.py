@@ -147,7 +147,7 @@ EVENTS: Final = Rows(
         "unsessioned": FLAGS["unsessioned"],
         "out_of_order": FLAGS["out_of_order"],
         "clock_reversal": FLAGS["clock_reversal"],
-        "counter_fell": "a counter below its last value in the session, which was resumed or logged out of order",
+        "counter_fell": "a time at which counters of a session fell: it was resumed, or logged out of order",
         "bad_optional": FLAGS["bad_optional"],
     },
 )

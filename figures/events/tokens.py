@@ -23,7 +23,7 @@ def _detail(results: ResultsLike) -> Sentence:
         return found + text("No counter ever falls.")
     return found + say(
         results,
-        "Counters fall at {events.counter_falls|event}, in {events.sessions_with_falls|session}: what they had counted "
+        "Counters fall {events.counter_falls|time}, in {events.sessions_with_falls|session}: what they had counted "
         "before is added.",
     )
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 __all__ = ["Contrast", "Contrasts", "contrasts"]
 
 #: Units of totals; a median of calls is none.
-_TOTALS = frozenset({"rows", "sessions", "transitions", "objects", "models", "bytes", "bytes/s", "seed"})
+_TOTALS = frozenset({"rows", "sessions", "transitions", "objects", "models", "instants", "bytes", "bytes/s", "seed"})
 _COUNTED = ("trace.", "audit.", "replay.", "events.count", "events.sessioned", "events.span_s")
 _GROWING = (".max", "max_s", ".calls", ".unclassified", ".depth_max")
 _LOADS = (".load_p50", ".load_p99", ".load_max")

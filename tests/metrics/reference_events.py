@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any
 
 from reference import Numbers, Row, quantile, share
@@ -44,9 +44,9 @@ def numbers_of(used: list[Row]) -> Numbers:
     sure = [len(times) for times, events in zip(tools, sessions.values(), strict=True)
             if all(row["tool_event"] is not None for row in events)]
     gaps = [later - earlier for times in tools for earlier, later in pairwise(times)]
-    falls = {name: _falls(events) for name, events in sessions.items()}
-    reuse = _ratio_parts(sessions, falls, COUNTERS[1], COUNTERS[0])
-    volume = _ratio_parts(sessions, falls, COUNTERS[2], COUNTERS[0])
+    runs = [_runs(events) for events in sessions.values()]
+    reuse = _ratio_parts(runs, COUNTERS[1], COUNTERS[0])
+    volume = _ratio_parts(runs, COUNTERS[2], COUNTERS[0])
     any_tool = any(known)
     found: Numbers = {
         "events.count": len(used), "events.sessions": len(sessions), "events.sessioned": sum(depths),
@@ -60,8 +60,8 @@ def numbers_of(used: list[Row]) -> Numbers:
         "events.reuse": share(reuse[0], reuse[1]),
         "events.context_share": share(volume[1], volume[0] + volume[1]),
         "events.context_to_output": share(volume[1], volume[0]),
-        "events.counter_falls": sum(map(len, falls.values())) if sessions else None,
-        "events.sessions_with_falls": sum(bool(each) for each in falls.values()) if sessions else None,
+        "events.counter_falls": sum(len(each) - 1 for each in runs) if sessions else None,
+        "events.sessions_with_falls": sum(len(each) > 1 for each in runs) if sessions else None,
     }
     for p, name in (("0.5", "p50"), ("0.9", "p90"), ("0.99", "p99")):
         gap = quantile(gaps, p)
@@ -69,38 +69,33 @@ def numbers_of(used: list[Row]) -> Numbers:
     return found
 
 
-def _counted(events: list[Row]) -> list[Row]:
-    """Events of one instant in the order of their counters."""
-    return sorted(events, key=lambda row: (row["t_us"], *(-1 if row[name] is None else row[name] for name in COUNTERS),
-                                           row["source_row"]))
+def _runs(events: list[Row]) -> list[list[Row]]:
+    """The events of a session, in order of time, by run."""
+    runs: list[list[Row]] = [[]]
+    seen: dict[str, tuple[int, int]] = {}  # the last known value of a counter, and when that was
+    last_fall = None
+    for now, together in groupby(events, key=lambda row: row["t_us"]):
+        instant = list(together)
+        values = {name: max(row[name] for row in instant if row[name] is not None)
+                  for name in COUNTERS if any(row[name] is not None for row in instant)}
+        fell = [name for name, value in values.items() if name in seen and value < seen[name][0]]
+        if any(last_fall is None or seen[name][1] >= last_fall for name in fell):
+            runs.append([])
+        runs[-1] += instant
+        if fell:
+            last_fall = now
+        seen |= {name: (value, now) for name, value in values.items()}
+    return runs
 
 
-def _falls(events: list[Row]) -> list[int]:
-    """Rows at which a counter is below its last known value."""
-    last: dict[str, int] = {}
-    found = []
-    for row in _counted(events):
-        if any(row[name] is not None and row[name] < last.get(name, 0) for name in COUNTERS):
-            found.append(row["source_row"])
-        last |= {name: row[name] for name in COUNTERS if row[name] is not None}
-    return found
-
-
-def _ratio_parts(sessions: dict[str, list[Row]], falls: dict[str, list[int]], part: str, whole: str) -> tuple[int, int]:
-    """Sums over runs of the last event that reports both counters; cached tokens are no more than the context."""
+def _ratio_parts(sessions: list[list[list[Row]]], part: str, whole: str) -> tuple[int, int]:
+    """Sums over runs of the largest values that events report beside the other; cached is no more than the context."""
     total = Counter[str]()
-    for name, events in sessions.items():
-        runs: list[list[Row]] = [[]]
-        for row in _counted(events):
-            if row["source_row"] in falls[name]:
-                runs.append([])
-            runs[-1].append(row)
-        for run in runs:
-            both = [row for row in run if row[part] is not None and row[whole] is not None]
-            if both:
-                last = both[-1]
-                total["part"] += min(last[part], last[whole]) if part == COUNTERS[1] else last[part]
-                total["whole"] += last[whole]
+    for run in chain.from_iterable(sessions):
+        both = [row for row in run if row[part] is not None and row[whole] is not None]
+        if both:
+            total["part"] += max(min(row[part], row[whole]) if part == COUNTERS[1] else row[part] for row in both)
+            total["whole"] += max(row[whole] for row in both)
     return total["part"], total["whole"]
 
 

@@ -108,11 +108,52 @@ def test_unknown_counters_are_never_zero(census: Census) -> None:
     assert found["events.counter_falls"] == 1
 
 
-def test_events_of_one_instant_come_in_the_order_of_their_counters(census: Census) -> None:
-    rows = [event("a", 0, x=6, c=3, o=2), event("a", 0, x=5, c=3, o=1), event("a", 0), event("a", 1, x=4, c=3, o=2)]
+def falls_and_ratios(census: Census, rows: list[Row]) -> tuple[Any, Any, Any]:
     found = census.of_events(event_tokens.METRIC, rows)
-    # One instant later it is a fall: 6 + 4, 3 + 3, 2 + 2.
-    assert (found["events.counter_falls"], found["events.reuse"], found["events.context_to_output"]) == (1, 0.6, 2.5)
+    return found["events.counter_falls"], found["events.reuse"], found["events.context_to_output"]
+
+
+@pytest.mark.both_engines
+def test_a_counter_seen_late_falls_with_the_others(census: Census) -> None:
+    rows = [event("a", 0, x=100, c=50, o=10), event("a", 1, x=5, c=1), event("a", 2, x=8, c=2, o=7),
+            # Seen again before or with the others' fall, it falls on its own.
+            event("b", 0, x=100, c=50, o=10), event("b", 1, x=5, c=1, o=12), event("b", 2, x=8, c=2, o=7),
+            # So it does where nothing else fell.
+            event("c", 0, x=100, c=50, o=10), event("c", 1, x=101, c=51), event("c", 2, x=102, c=52, o=7)]
+    assert falls_and_ratios(census, rows[:3]) == (1, 52 / 108, 108 / 17)
+    assert falls_and_ratios(census, rows[3:6]) == (2, 53 / 113, 113 / 29)
+    assert falls_and_ratios(census, rows[6:]) == (1, 103 / 203, 202 / 17)
+    assert census.of_events(event_tokens.METRIC, rows).values(
+        "events.counter_falls", "events.sessions_with_falls") == [4, 3]
+    assert census.audit(rows, kind=EVENTS).flags == CLEAN | {"counter_fell": 4}
+
+
+@pytest.mark.both_engines
+def test_no_session_is_resumed_within_an_instant(census: Census) -> None:
+    rows = [event("a", 0, x=70, c=10, o=7), event("a", 1, c=50, o=10), event("a", 1, x=80, c=40, o=8),
+            event("a", 2, x=120, c=60, o=10)]
+    assert falls_and_ratios(census, rows) == (0, 0.5, 12.0)
+    # Whichever of an instant is logged first.
+    assert falls_and_ratios(census, [rows[0], rows[2], rows[1], rows[3]]) == (0, 0.5, 12.0)
+
+
+def test_all_events_of_an_instant_are_of_its_run(census: Census) -> None:
+    rows = [event("a", 0, x=6, c=3, o=2), event("a", 0, x=5, c=3, o=1), event("a", 0),
+            event("a", 1, x=4, c=1, o=3), event("a", 1, x=3, c=2, o=2), event("a", 1, o=1)]
+    # The largest of an instant count: 6 + 4, 3 + 2, 2 + 3.
+    assert falls_and_ratios(census, rows) == (1, 0.5, 2.0)
+
+
+def test_several_counters_that_fall_at_an_instant_are_one_fall(census: Census) -> None:
+    # The output was known at the fall before, the context was not: one unexplained is enough.
+    rows = [event("a", 0, x=100, o=10), event("a", 1, o=5), event("a", 2, x=50, o=4)]
+    assert falls_and_ratios(census, rows)[::2] == (2, 150 / 14)
+
+
+def test_a_fall_explains_others_even_where_it_is_explained(census: Census) -> None:
+    # At 3 s the context fell from 1 s, but the output fell at 2 s: taken as the one fall at 1 s.
+    rows = [event("a", 0, x=100, o=10), event("a", 1, x=50), event("a", 2, o=5), event("a", 3, x=20, o=6)]
+    assert falls_and_ratios(census, rows)[::2] == (1, 120 / 16)
 
 
 def test_cached_above_the_context_is_clipped(census: Census) -> None:

@@ -26,7 +26,7 @@ VALUES = {
     "events.tool_cadence_p50_s": (6.3, "s"), "events.tool_cadence_p90_s": (31.0, "s"),
     "events.tool_cadence_p99_s": (900.0, "s"), "events.reuse": (0.496, "share"),
     "events.context_share": (0.997, "share"), "events.context_to_output": (357.0, "ratio"),
-    "events.counter_falls": (0, "events"), "events.sessions_with_falls": (0, "sessions"),
+    "events.counter_falls": (0, "instants"), "events.sessions_with_falls": (0, "sessions"),
 }
 TABLES = {
     "event_depth_ccdf": pa.Table.from_pylist([
@@ -68,7 +68,7 @@ def test_findings() -> None:
     assert finding("event-tokens", store()) == (
         "Of the context that sessions have sent, 49.6% was found in the prefix cache. Context makes up 99.7% of the "
         "tokens, 357.0× the output. No counter ever falls.")
-    assert "Counters fall at 7 events, in 1 session: what they had counted before is added." in finding(
+    assert "Counters fall 7 times, in 1 session: what they had counted before is added." in finding(
         "event-tokens", store(counter_falls=7, sessions_with_falls=1))
 
 
