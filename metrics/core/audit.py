@@ -100,7 +100,7 @@ def audit_events(events: EventLog, ingested: Ingested, log: DefectLog, files: in
         "cached_exceeds_context": profile.clipped,
         "unsessioned": profile.events - profile.sessioned,
         "out_of_order": events.row("select count(*) as n from event_steps where misplaced")["n"],
-        "counter_fell": events.row("select coalesce(sum(falls), 0) as n from event_sessions")["n"],
+        "counter_fell": events.row("select cast(coalesce(sum(falls), 0) as bigint) as n from event_sessions")["n"],
     })
 
 
