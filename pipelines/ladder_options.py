@@ -109,7 +109,7 @@ def parse_ladder(argv: Sequence[str] | None = None, prog: str = "ladder") -> Lad
     calls = call_log(given.inputs, given) if given.inputs else None
     return LadderOptions(given.workload or given.format, calls, count("--sessions", given.sessions, 1, _MOST_SESSIONS),
                          file, tiers, rates, count("--seeds", given.seeds, 1, _MOST_SEEDS), rows,
-                         given.control, count("--bootstrap", given.bootstrap, 0, _MOST_REPLICATES), given.turns,
+                         given.control, count("--bootstrap", given.bootstrap, 0, _MOST_REPLICATES), _turns(given.turns),
                          given.json, _command(given, rates))
 
 
@@ -143,6 +143,13 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     parser.add_argument("--verbose", action="store_true", help="show the whole trace of an error")
     return parser
+
+
+def _turns(path: Path | None) -> Path | None:
+    """Where turns are written: a new file, in nothing's place."""
+    if path is not None and (not path.name or path.is_symlink() or path.exists()):
+        raise UsageError(f"--turns {quoted(str(path))} is no new file. Name one, or remove what is there.")
+    return path
 
 
 def _check_workload(given: argparse.Namespace) -> None:

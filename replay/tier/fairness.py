@@ -42,8 +42,8 @@ def fairness(outcomes: Sequence[Outcome], control: Sequence[Outcome]) -> dict[st
             size[record.session] = record.prompt_tokens
         theirs = completion_times(other)
         gains += [(size[session], 1 - time / theirs[session])
-                  for session, time in completion_times(mine).items()]
-    gains.sort()
+                  for session, time in sorted(completion_times(mine).items())]
+    gains.sort(key=lambda pair: pair[0])  # sessions of one size in an order that does not know how they fared
     found = {"all": _gains([gain for _, gain in gains])}
     ends = [len(gains) * i // len(CLASSES) for i in range(len(CLASSES) + 1)]
     for name, first, end in zip(CLASSES, ends, ends[1:], strict=False):

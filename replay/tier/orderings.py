@@ -85,7 +85,11 @@ def _hints(rows: dict[str, Row]) -> Iterator[Ordering]:
 
 
 def _full(rows: dict[str, Row]) -> bool:
-    return "lru" in rows and rows["lru"].summary.tier_hit_rate >= _RESIDENT
+    """Whether the tier holds all that is asked of it: lru evicts nothing, or finds what it can find."""
+    if "lru" not in rows:
+        return False
+    summary = rows["lru"].summary
+    return not sum(summary.evicted.values()) or summary.tier_hit_rate >= _RESIDENT
 
 
 def _resident(rows: dict[str, Row]) -> Iterator[Ordering]:

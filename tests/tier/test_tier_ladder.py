@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,37 @@ def test_fairness_by_hand() -> None:
     assert [found[name].improved for name in ("small", "medium", "large")] == [1.0, 0.0, 0.5]
     assert found["small"].sessions == 2
     assert found["large"].worst_decile == pytest.approx(-0.2)
+
+
+def test_sessions_of_one_size_are_parted_by_their_number_whatever_they_gained() -> None:
+    # Of three sessions of 10 tokens the first two are small, wherever the loser is, and in whichever order they end.
+    before = outcome(*(record(i, 0, 0, S, 10 * S) for i in range(3)))
+    for loser in range(3):
+        times = [12 if i == loser else 5 for i in range(3)]
+        now = outcome(*(record(i, 0, 0, S, times[i] * S) for i in (2, 0, 1)))
+        assert [fairness([now], [before])[name].improved for name in ("small", "medium", "large")] == [
+            float(i != loser) for i in range(3)]
+
+
+@pytest.mark.parametrize("path", ["/", ".", "there.jsonl", "link.jsonl", "pipe"])
+def test_turns_take_nothings_place(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                   capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("there.jsonl").write_text("mine")
+    Path("link.jsonl").symlink_to("nowhere")
+    os.mkfifo("pipe")
+    assert main(["ladder", "--workload", "continuum-d", "--platform", "h200-continuum-d", "--turns", path]) == 2
+    assert "is no new file" in capsys.readouterr().err
+    assert Path("there.jsonl").read_text() == "mine"
+
+
+def test_a_pool_from_which_nothing_is_evicted_is_full_residency(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["ladder", "--workload", "continuum-d", "--platform", "h200-continuum-d", "--policies", "none,lru,gate",
+             "--seeds", "1", "--bootstrap", "0", "--dram", "40GB", "--json"]
+    assert main(words) == 0
+    [cell] = json.loads(capsys.readouterr().out)["cells"]
+    assert cell["rows"]["lru"]["summary"]["evicted"] == {}
+    assert [each["source"] for each in cell["orderings"]] == ["Tenure 6.3"]
 
 
 def test_what_is_printed_stands_beside_its_cell_alone() -> None:
