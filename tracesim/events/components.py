@@ -2,7 +2,7 @@
 
 Depths are drawn by a low-discrepancy sequence, session by session the next multiple of the golden ratio modulo 1 from
 an offset of the seed: the deepest hundredth of the sessions logs most of the events, and drawn one by one its size, and
-with it every total, would scatter by a tenth from seed to seed.
+with it every total, would scatter by 9 % from seed to seed.
 """
 
 from __future__ import annotations
